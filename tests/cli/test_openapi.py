@@ -17,9 +17,11 @@ from urllib.error import HTTPError
 
 import pytest
 from tests.cli.conftest import run_installed
+from tests.interop.oauth_issuer import issuing
 
 from neuroscript._imports import install_hint
 
+AUDIENCE = "https://tools.example.com/api"
 ROOT = Path(__file__).parents[2]
 PLUGIN = '''
 from neuroscript import ToolPolicy, ToolSpec, Toolset
@@ -58,6 +60,15 @@ mine.add(ToolSpec("careful", "mine", return_type="int"), careful, ToolPolicy(req
         (
             ("openapi", "serve", "--http", "here"),
             "argument --http: expected an address such as 127.0.0.1:8000 (see neuroscript openapi serve --help)",
+        ),
+        (("openapi", "serve", "--required-scope", "a"), "--required-scope needs --issuer URL"),
+        (
+            ("openapi", "serve", "--issuer", "https://id.example.com"),
+            "--issuer needs --audience URL, the URL of this server as its clients know it",
+        ),
+        (
+            ("openapi", "serve", "--issuer", "https://id.example.com", "--audience", AUDIENCE, "--token-env", "A"),
+            "--issuer and --token-env exclude each other",
         ),
         (
             ("openapi", "serve", "--tools", "nope.*"),
@@ -138,3 +149,43 @@ def test_service_in_a_process(tmp_path: Path) -> None:
     assert (out, "loud" in err) == ("", True)
     assert running.returncode in (-signal.SIGTERM, 128 + signal.SIGTERM)
     assert "mine.loud" in (tmp_path / "log").read_text()
+
+
+@pytest.mark.slow
+def test_access_tokens_and_their_scopes(tmp_path: Path) -> None:
+    """A token permits the tools of its scopes, by a pattern or a profile, and the audit log names its user."""
+    policy = tmp_path / "policy.toml"
+    policy.write_text('[policy]\nallow = ["math.*", "str.*"]\n\n[policy.profiles.words]\nallow = ["str.*"]\n')
+    with issuing() as issuer:
+        words = ["--policy", str(policy), "--audit", str(tmp_path / "log"), "--issuer", issuer.url]
+        words += ["--audience", AUDIENCE, "--required-scope", "use"]
+        words += ["--scope", "add=math.add", "--scope-profile", "words=words"]
+
+        def sent(url: str, scope: str, arguments: Any = None) -> tuple[int, Any]:
+            token = issuer.token(AUDIENCE, scope=scope, sub="ada")
+            return fetched(url, arguments, Authorization=f"Bearer {token}")
+
+        with serving(*words) as (_, url):
+            base = url.removesuffix("/openapi.json")
+            paths = [*sent(url, "use add")[1]["paths"]]
+            both = sent(url, "use add words")[1]["paths"]
+            added = sent(f"{base}/math/add", "use add", {"num1": 1, "num2": 2.5})
+            refused = [sent(url, "add")[0], sent(url, "use")[0], sent(f"{base}/str/toupper", "use add", {})[0]]
+            anonymous = fetched(url)[0]
+            metadata = fetched(f"{base}/.well-known/oauth-protected-resource/api")[1]
+        user = f"{issuer.url}#ada/"
+
+    assert (paths, "/str/toupper" in both, added) == (["/math/add"], True, (200, 3.5))
+    assert (refused, anonymous) == ([403, 403, 403], 401)
+    assert set(metadata["scopes_supported"]) == {"use", "add", "words"}
+    assert user in (tmp_path / "log").read_text()
+
+
+def test_missing_extra_for_access_tokens_is_named() -> None:
+    """It is another one than that of the service."""
+    code = "import sys; sys.modules['jwt'] = None; from neuroscript.cli import main; sys.exit(main(sys.argv[1:]))"
+    words = ("openapi", "serve", "--issuer", "https://id.example.com", "--audience", AUDIENCE)
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, cwd=ROOT)
+
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].endswith(f"install it with: {install_hint('mcp')}")

@@ -108,3 +108,71 @@ def test_guard_asks_for_a_token() -> None:
     status, headers, text = answer(RequestGuard(show_principal, authenticator=TOKENS))
 
     assert (status, headers["www-authenticate"], text) == (401, "Bearer", "a token is required")
+
+
+class Broken:
+    """Fails with the credentials in its error, or returns something else."""
+
+    def __init__(self, answer: Any = None) -> None:
+        self.answer = answer
+
+    async def authenticate(self, authorization: list[str]) -> Any:
+        """Return the answer, or raise an error."""
+        if self.answer is None:
+            raise KeyError(authorization[0])
+        return self.answer if self.answer != "none" else None
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"), [(None, "KeyError"), ("alice", "it returned str"), ("none", "it returned None")]
+)
+def test_broken_authenticator_refuses_requests(given: Any, reason: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Neither the response nor the log contains the credentials; the log has one line a minute."""
+    guard = RequestGuard(show_principal, authenticator=Broken(given))
+    answers = [answer(guard, ("authorization", "Bearer s3cret")) for _ in range(2)]
+
+    assert [(status, text) for status, _, text in answers] == [
+        (500, "the server could not authenticate the client")
+    ] * 2
+    assert [record.getMessage() for record in caplog.records] == [
+        f"requests are refused, because the authenticator failed ({reason})"
+    ]
+    assert "s3cret" not in caplog.text
+
+
+# Other protocols of ASGI servers
+
+
+def exchanged(kind: str, *received: str) -> list[Any]:
+    """Return what the guard sends for the messages of a server."""
+    messages, sent = [{"type": each} for each in received], list[Any]()
+
+    async def receive() -> Any:
+        return messages.pop(0)
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    guard = RequestGuard(show_principal, authenticator=TOKENS)
+    asyncio.run(guard({"type": kind, "path": "/", "headers": []}, receive, send))
+    return sent
+
+
+def test_lifespan_is_answered() -> None:
+    """A server that requires a lifespan starts and ends."""
+    sent = exchanged("lifespan", "lifespan.startup", "lifespan.shutdown")
+
+    assert sent == [{"type": "lifespan.startup.complete"}, {"type": "lifespan.shutdown.complete"}]
+
+
+def test_websocket_is_closed() -> None:
+    """It is never accepted, so the server responds with status 403."""
+    assert exchanged("websocket", "websocket.connect") == [{"type": "websocket.close", "code": 1008}]
+
+
+def test_unknown_protocol_is_an_error() -> None:
+    """ASGI requires it."""
+    with pytest.raises(ValueError) as caught:
+        exchanged("gopher")
+
+    assert str(caught.value) == "expected the protocol http, websocket or lifespan"

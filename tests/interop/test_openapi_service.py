@@ -461,6 +461,32 @@ def test_tools_without_an_engine() -> None:
 # The way back
 
 
+def test_tools_with_similar_names_load_back() -> None:
+    """Each has a name of its own, which does not depend on the order and on tools that are not similar."""
+    long = ToolSpec("x" * 64, ".".join(["deep" * 16] * 5), return_type="int")
+    similar = [ToolSpec("c", "a.b"), ToolSpec("b_c", "a"), ToolSpec("c", "a_b"), ToolSpec("c_", "a.b")]
+    specs = [*similar, long, ToolSpec("one", "z")]
+
+    document = to_openapi(specs)
+    tools = from_openapi(document, group="far", base_url="https://a.example")
+
+    ids = {path: each["post"]["operationId"] for path, each in document["paths"].items()}
+    assert len([*tools]) == len(specs)
+    assert ids["/z/one"] == "z__one"
+    assert ids == {path: each["post"]["operationId"] for path, each in to_openapi([*reversed(specs)])["paths"].items()}
+    assert ids["/a/b/c"] == to_openapi(similar)["paths"]["/a/b/c"]["post"]["operationId"]
+
+
+def test_name_with_the_digest_of_another_tool_loads_back() -> None:
+    """No tool can take the name that another one gets."""
+    first = to_openapi([ToolSpec("c", "a.b"), ToolSpec("b_c", "a")])["paths"]["/a/b/c"]["post"]["operationId"]
+    specs = [ToolSpec("c", "a.b"), ToolSpec("b_c", "a"), ToolSpec(first.replace("__", "_").removeprefix("a_"), "a")]
+
+    tools = from_openapi(to_openapi(specs), group="far", base_url="https://a.example")
+
+    assert len({tool.spec.name for tool in tools}) == 3
+
+
 def looped(place: Place) -> Engine:
     """Return an engine whose tools are those of a service, from its document."""
     document = place.send("GET", "/openapi.json").json

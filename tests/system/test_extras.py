@@ -39,6 +39,7 @@ MODULES: Final = {
     "neuroscript.interop.llm.export": (f"exporting tools to llm {LLM}", "llm"),
     "neuroscript.interop.llm.load": (f"loading tools of llm {LLM}", "llm"),
     "neuroscript.interop.mcp.server.elicitation": (SERVING, "mcp"),
+    "neuroscript.interop.http_server.metadata": (SERVING_HTTP, "serve"),
     "neuroscript.interop.http_server.access_tokens": ("verifying access tokens needs PyJWT and HTTPX", "mcp"),
     "neuroscript.interop.http_server.introspection": ("verifying access tokens needs PyJWT and HTTPX", "mcp"),
     "neuroscript.interop.http_server.issuer_keys": ("verifying access tokens needs PyJWT and HTTPX", "mcp"),

@@ -40,6 +40,7 @@ LAZY_IMPORTS: Final = {
         "config.policy_file discovery.bundles discovery.installed isolation.imports isolation.pool "
         "policy.execution_policy policy.isolation"
     ),
+    "cli.env.authorization": "config.policy_file interop.http_server.access_tokens",
     "cli.env.engine": "calls.spill cli.env.approvers cli.env.audit cli.terminal.tool_hints config.lock_file",
     "cli.env.http_service": "interop.http_server.listener interop.http_server.principals",
     "cli.env.isolation": "policy.isolation",
@@ -53,7 +54,6 @@ LAZY_IMPORTS: Final = {
         "cli.mcp.tools gateway.gateway gateway.http interop.mcp.server.client_config interop.mcp.server.http"
     ),
     "cli.isolation.command": "cli.isolation.probe isolation.check",
-    "cli.mcp.authorization": "config.policy_file interop.http_server.access_tokens",
     "cli.mcp.login": "interop.mcp interop.mcp.client.location interop.mcp.client.login",
     "cli.mcp.serve": ("interop.mcp interop.mcp.server.http interop.mcp.server.serve io.private_files"),
     "cli.openapi.serve": "interop.openapi.serve",

@@ -25,6 +25,7 @@ from neuroscript.gateway.gateway import Gateway, GatewayClient
 from neuroscript.interop.http_server import CONNECTION, PRINCIPAL
 from neuroscript.interop.http_server.addresses import is_loopback
 from neuroscript.interop.http_server.guard import MAX_BODY_BYTES, RequestGuard, check_access
+from neuroscript.interop.http_server.metadata import metadata_route
 from neuroscript.interop.http_server.principals import Authenticator
 from neuroscript.interop.mcp.server.http import (
     IDLE_SECONDS,
@@ -32,7 +33,6 @@ from neuroscript.interop.mcp.server.http import (
     PATH,
     SINGLE_HEADERS,
     PrincipalCheck,
-    metadata_endpoint,
 )
 
 HEALTH: Final = "/health"
@@ -92,7 +92,7 @@ def app(gateway: Gateway, *, authenticator: Authenticator | None = None, origins
         Route(f"{HEALTH}/servers", endpoint=guard(operator.servers)),
     ]
     if resource is not None:
-        routes.append(Route(resource.path, endpoint=metadata_endpoint(resource), methods=["GET", "OPTIONS"]))
+        routes.append(metadata_route(resource))
     if gateway.metrics is not None:
         routes.append(Route(METRICS, endpoint=guard(operator.metrics)))
     return Starlette(routes=routes, lifespan=lifespan)

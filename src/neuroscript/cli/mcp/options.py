@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from neuroscript.cli.env.authorization import add_authorization
 from neuroscript.cli.env.http_options import ADDRESS, add_access, address
 from neuroscript.cli.env.options import add_environment, add_recording
-from neuroscript.cli.mcp.authorization import add_authorization
 from neuroscript.cli.terminal.argument_parser import add_subparser, seconds, whole
 
 NAME: Final = "neuroscript"
@@ -101,7 +101,7 @@ def _add_serve(actions: Any, layout: Any) -> None:
     )
     parser.add_argument("--used-states", metavar="FILE", help="record the used states in this file (SQLite)")
     parser.add_argument("--strict", action="store_true", help="accept only exact types; convert nothing")
-    add_authorization(parser)
+    add_authorization(parser, " (HTTP)")
     add_environment(parser, None)
     add_recording(parser)
 

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from neuroscript.cli.env.authorization import authenticator, check_options, scope_tables
 from neuroscript.cli.env.engine import MakeEngine, open_engine
 from neuroscript.cli.env.http_service import serve_http, token_of
 from neuroscript.cli.env.stdio_service import serve_stdio
-from neuroscript.cli.mcp.authorization import authenticator, check_options, scope_tables
 from neuroscript.cli.terminal.exit_codes import OK, UsageError, require_extra
 from neuroscript.cli.terminal.output import Output
 from neuroscript.engine.engine import Engine

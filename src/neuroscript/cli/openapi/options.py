@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from neuroscript.cli.env.authorization import add_authorization
 from neuroscript.cli.env.http_options import ADDRESS, add_access, address
 from neuroscript.cli.env.options import add_environment, add_recording
 from neuroscript.cli.terminal.argument_parser import add_subparser
@@ -15,7 +16,8 @@ Serves each tool at POST /GROUP/NAME, with its arguments as a JSON object, and t
 needs approval is refused; with --suspend it is saved instead.
 
 By default, the service is reachable only from this machine. Any other address requires a token. Requests
-from web pages of other origins are refused."""
+from web pages of other origins are refused. With --issuer, each client needs an access token for --audience,
+and may do what the scopes of its token permit."""
 
 
 def add_openapi(commands: Any, layout: Any) -> None:
@@ -42,6 +44,7 @@ def _add_serve(actions: Any, layout: Any) -> None:
         help=f"address; default {ADDRESS}",
     )
     add_access(parser)
+    add_authorization(parser)
     add_environment(parser, None)
     add_recording(parser)
 

@@ -7,6 +7,7 @@ from argparse import Namespace
 from contextlib import redirect_stdout
 
 from neuroscript.approval.request import Approval, ApprovalRequest
+from neuroscript.cli.env.authorization import authenticator, check_options, scope_tables
 from neuroscript.cli.env.engine import MakeEngine, open_engine
 from neuroscript.cli.env.http_service import serve_http, token_of
 from neuroscript.cli.terminal.exit_codes import OK, require_extra
@@ -19,11 +20,13 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
 
     Raises:
         UsageError: The extra is not installed, the address cannot be used, or a token is missing or invalid.
-        SpecError: A pattern matches no tool that may be called.
+        SpecError: A pattern matches no tool that may be called, or an option about access tokens is invalid.
     """
     with require_extra():
         from neuroscript.interop.openapi.serve import DOCUMENT_PATH, app
+    check_options(options)
     token = token_of(options)
+    scopes, access_tokens = scope_tables(options, make_engine is None), authenticator(options)
     output.serve()
     asking = reject if options.suspend is None else None
     with redirect_stdout(sys.stderr), open_engine(make_engine, output, options, asking) as engine:
@@ -33,6 +36,8 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
                 tools=options.tools or "*",
                 title=options.title,
                 token=token,
+                authenticator=access_tokens,
+                scopes=scopes,
                 origins=options.origin,
                 is_local=is_loopback(options.http[0]),
             )

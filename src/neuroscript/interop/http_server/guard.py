@@ -6,13 +6,16 @@ See MCP 2025-11-25 and 2026-07-28, "Transports", security warning, and RFC 6750.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterable, Mapping
+from time import monotonic
 from typing import Any, Final
 
 from neuroscript._imports import missing_extra
+from neuroscript.coercion.context import type_name
 from neuroscript.interop.http_server import CLIENT_GONE, CONNECTION, PRINCIPAL
 from neuroscript.interop.http_server.addresses import host_of, is_loopback
-from neuroscript.interop.http_server.principals import Authenticator, Refusal
+from neuroscript.interop.http_server.principals import Authenticator, Principal, Refusal
 
 try:
     from starlette.datastructures import Headers
@@ -26,6 +29,17 @@ MAX_BODY_BYTES: Final = 4 * 1024 * 1024
 BODY_TIMEOUT_SECONDS: Final = 30.0
 """Timeout for receiving a whole request body, in seconds."""
 
+
+POLICY_VIOLATION: Final = 1008
+"""The code with which a WebSocket is closed; a server that has not accepted it responds with status 403."""
+
+LOGGER: Final = logging.getLogger("neuroscript.http")
+
+LOG_SECONDS: Final = 60.0
+"""Minimum time between two log lines about the authenticator, in seconds, because every client can cause them."""
+
+FAILED: Final = Refusal(500, "the server could not authenticate the client")
+"""The response to a request if the authenticator fails."""
 
 Respond = Callable[[str, int, Mapping[str, str] | None], Response]
 
@@ -44,7 +58,8 @@ class RequestGuard:
     """An ASGI application that passes only authorized requests to another one.
 
     It stores an `asyncio.Event` in the scope of each request under `CLIENT_GONE`, which is set when the client
-    disconnects, and the `Principal` of its sender under `PRINCIPAL`.
+    disconnects, and the `Principal` of its sender under `PRINCIPAL`. It closes WebSockets, and answers the lifespan of
+    the server, which the other application does not see.
 
     Args:
         inside: The application that answers authorized requests.
@@ -74,9 +89,26 @@ class RequestGuard:
         self._slowest = slowest
         self._single_headers = single_headers or {}
         self._respond = respond
+        self._next_log = 0.0
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Respond to one request."""
+        """Respond to one request, close a WebSocket, or answer a lifespan.
+
+        Raises:
+            ValueError: The protocol of the scope is another one, as ASGI specifies.
+        """
+        match scope["type"]:
+            case "http":
+                await self._respond_to(scope, receive, send)
+            case "websocket":
+                await receive()
+                await send({"type": "websocket.close", "code": POLICY_VIOLATION})
+            case "lifespan":
+                await _answer_lifespan(receive, send)
+            case _:
+                raise ValueError("expected the protocol http, websocket or lifespan")
+
+    async def _respond_to(self, scope: Any, receive: Any, send: Any) -> None:
         refusal = await self._refusal(scope)
         if refusal is not None:
             await refusal(scope, receive, send)
@@ -120,14 +152,38 @@ class RequestGuard:
         if not all(map(self._is_origin, headers.getlist("origin"))):
             return self._respond("pages of this origin may not access this server", 403, None)
         if self._authenticator is not None:
-            sender = await self._authenticator.authenticate(headers.getlist("authorization"))
+            sender = await self._sender(self._authenticator, headers.getlist("authorization"))
             if isinstance(sender, Refusal):
-                challenge = {"www-authenticate": sender.www_authenticate} if sender.www_authenticate else None
-                return self._respond(sender.text, sender.status, challenge)
+                return self._respond(sender.text, sender.status, sender.headers)
             scope[PRINCIPAL] = sender
         repeated = [text for name, text in self._single_headers.items() if len(headers.getlist(name)) > 1]
         return self._respond(repeated[0], 400, None) if repeated else None
 
+    async def _sender(self, authenticator: Authenticator, authorization: list[str]) -> Principal | Refusal:
+        """Return who sent a request, or the response that refuses it, also if the authenticator fails."""
+        try:
+            found = await authenticator.authenticate(authorization)
+        except Exception as error:  # its text may contain the credentials
+            reason = type_name(error)
+        else:
+            if isinstance(found, (Principal, Refusal)):
+                return found
+            reason = f"it returned {type_name(found)}"
+        now = monotonic()
+        if now >= self._next_log:
+            self._next_log = now + LOG_SECONDS
+            LOGGER.error("requests are refused, because the authenticator failed (%s)", reason)
+        return FAILED
+
     def _is_origin(self, origin: str) -> bool:
         scheme, _, host = origin.partition("://")
         return origin in self._origins or (scheme in ("http", "https") and is_loopback(host_of(host)))
+
+
+async def _answer_lifespan(receive: Any, send: Any) -> None:
+    """Report that startup and shutdown are complete, because there is nothing to do."""
+    while True:
+        event = (await receive())["type"]
+        await send({"type": f"{event}.complete"})
+        if event == "lifespan.shutdown":
+            return

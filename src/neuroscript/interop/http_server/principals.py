@@ -50,6 +50,16 @@ class Refusal:
     text: str
     www_authenticate: str = ""
 
+    @property
+    def headers(self) -> Mapping[str, str] | None:
+        """The headers of the response, or None."""
+        return {"www-authenticate": self.www_authenticate} if self.www_authenticate else None
+
+
+def principal_key(principal: Principal) -> str:
+    """Return a string that differs for each user, and for each program that has credentials of a user."""
+    return f"{principal.name}\n{principal.client}"
+
 
 TOKEN_REQUIRED: Final = Refusal(401, "a token is required", "Bearer")
 """The response to a request without a known token."""

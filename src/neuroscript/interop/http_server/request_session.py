@@ -5,6 +5,7 @@ Requests share what they have read, because rules about information flow would o
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -51,6 +52,11 @@ def request_session(shared: Session, stateless: Stateless, id: str = "") -> Sess
     session.memory.flow = shared.memory.flow  # a request carries what earlier ones have read
     session.memory.handles = RequestHandles(shared.memory.flow, stateless)
     return session
+
+
+def session_id(name: str) -> str:
+    """Return the id of a new session of a named client, such as ``alice/3f9a1c2b``, or ``""`` for a random one."""
+    return f"{name}/{os.urandom(8).hex()}" if name else ""
 
 
 def uses_handles(spec: ToolSpec) -> bool:

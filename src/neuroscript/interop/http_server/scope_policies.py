@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from neuroscript.errors import SpecError
-from neuroscript.interop.http_server.protected_resource import scope_problems
+from neuroscript.interop.http_server.principals import Refusal
+from neuroscript.interop.http_server.protected_resource import ProtectedResource, scope_problems
 from neuroscript.io.text import quote_untrusted
 from neuroscript.policy.execution_policy import ExecutionPolicy
 
@@ -72,6 +73,27 @@ class ScopePolicies:
             return ()
         found = (scope for scope in self.names if self.policy([scope], within).allowing(tool))
         return tuple(scope for scope, _ in zip(found, range(1)))  # noqa: B905
+
+
+def missing_scopes(resource: ProtectedResource | None, held: Collection[str], needed: Sequence[str]) -> Refusal:
+    """Return the response to a request whose credentials lack scopes.
+
+    Args:
+        resource: What clients learn about authorization, or None if they need no access tokens.
+        held: The scopes of the credentials.
+        needed: The scopes that the request needs.
+    """
+    if resource is None:
+        return Refusal(403, "the credentials lack a scope that is required", 'Bearer error="insufficient_scope"')
+    return resource.insufficient_scope([*sorted(resource.held(held)), *needed])
+
+
+def resource_with_scopes(authenticator: Any, scopes: ScopePolicies | None) -> ProtectedResource | None:
+    """Return what clients learn about authorization, with all scopes of a service; None without access tokens."""
+    resource: ProtectedResource | None = getattr(authenticator, "protected_resource", None)
+    if resource is not None and scopes is not None:
+        resource = authenticator.protected_resource = resource.with_scopes(scopes.names)
+    return resource
 
 
 def _fields(table: ScopeTable) -> Mapping[str, Any]:

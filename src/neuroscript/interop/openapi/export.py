@@ -16,11 +16,11 @@ from neuroscript.engine.session import Session
 from neuroscript.formats.json_schema import result_schema, spec_to_schema
 from neuroscript.interop.http_server.request_session import uses_handles
 from neuroscript.interop.media import BEGINNINGS, RIFF
+from neuroscript.interop.openapi.names import operation_ids
 from neuroscript.interop.openapi.schemas import RULE_FACTS
 from neuroscript.io.text import sendable
 from neuroscript.llm.offered_tools import offered_infos
 from neuroscript.llm.wire.tools import tool_description
-from neuroscript.names import wire_name
 from neuroscript.runtime.wire_names import spec_of
 from neuroscript.spec.tool_spec import MAYBE, ToolSpec
 
@@ -131,6 +131,7 @@ def to_openapi(
     form = TOOLS if isinstance(given, tuple) else ENGINE
     require("to_openapi", tools=(given, form), **texts, token=(token, FLAG))
     specs = described_specs(given)
+    ids = operation_ids([spec.full_name for spec in specs])
     statuses = {401: UNAUTHORIZED, **STATUSES} if token else STATUSES
     components: dict[str, Any] = {
         "schemas": {"Problem": json.loads(json.dumps(PROBLEM_SCHEMA))},
@@ -140,7 +141,7 @@ def to_openapi(
         "openapi": VERSION,
         "info": {"title": sendable(title), "version": sendable(version)},
         "servers": [{"url": sendable(url)}],
-        "paths": {path_of(spec): {"post": _operation(spec, sorted(statuses))} for spec in specs},
+        "paths": {path_of(spec): {"post": _operation(spec, ids[spec.full_name], sorted(statuses))} for spec in specs},
         "components": components,
     }
     if token:
@@ -178,9 +179,9 @@ def request_schema(spec: ToolSpec) -> dict[str, Any]:
     return {**found, MARK: facts}
 
 
-def _operation(spec: ToolSpec, statuses: list[int]) -> dict[str, Any]:
+def _operation(spec: ToolSpec, id: str, statuses: list[int]) -> dict[str, Any]:
     description = tool_description(spec)
-    operation: dict[str, Any] = {"operationId": wire_name(spec.full_name), "tags": [spec.group]}
+    operation: dict[str, Any] = {"operationId": id, "tags": [spec.group]}
     if description:
         operation |= {"summary": _summary(description), "description": description}
     if spec.deprecated:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from itertools import count
 from typing import Any, Final
 
 import attrs
 
 from neuroscript.interop.openapi.document import Problems
 from neuroscript.io.text import first, quote_untrusted, type_name
-from neuroscript.names import MAX_WORD_CHARS, to_snake_case
+from neuroscript.names import MAX_WORD_CHARS, to_snake_case, wire_name
+from neuroscript.runtime.wire_names import DIGEST_DIGITS
 from neuroscript.spec.tool_spec import ARGUMENT_NAME
 
 BRACKETED: Final = re.compile(r"[\s{}\[\]()'\"`]+")
@@ -68,6 +72,36 @@ def unique_operations(operations: list[Operation], notes: Problems) -> list[Oper
             others = first([each.path for each in several[1:]], MAX_LISTED_OPERATIONS)
             notes.add(several[0].path, f"has the same name, {name}, as {' and '.join(others)}")
     return [several[0] for several in found.values() if len(several) == 1]
+
+
+def operation_ids(names: Sequence[str]) -> dict[str, str]:
+    """Return the operationId of each tool, by its canonical name; `name_operations` makes a different name of each one.
+
+    Most are the wire name of the tool. Ids that are too long or would make equal names end in a digest, also that of
+    the first of them, so that no other tool takes over a name when it is added.
+
+    >>> operation_ids(["math.add", "a.b.c", "a.b_c"])
+    {'math.add': 'math__add', 'a.b.c': 'a__b__c_845e3044', 'a.b_c': 'a__b_c_5b8f934a'}
+    """
+    plain = {name: to_snake_case(wire_name(name)) for name in names}
+    counted = Counter(plain.values())
+    taken = set(plain.values())
+    ids: dict[str, str] = {}
+    for name, word in plain.items():
+        ids[name] = wire_name(name)
+        if not word or counted[word] > 1:
+            free = (each for each in _with_digests(name) if to_snake_case(each) not in taken)
+            ids[name] = next(free)
+            taken.add(to_snake_case(ids[name]))
+    return ids
+
+
+def _with_digests(name: str) -> Iterator[str]:
+    """Yield ids of a tool; the first is almost always free."""
+    beginning = wire_name(name)[: MAX_WORD_CHARS - DIGEST_DIGITS - 1].rstrip("_")
+    for number in count():
+        text = f"{name} {number}" if number else name
+        yield f"{beginning}_{sha256(text.encode()).hexdigest()[:DIGEST_DIGITS]}"
 
 
 def argument_name(name: str) -> str:

@@ -22,20 +22,31 @@ from neuroscript.coercion.schema_validation import SchemaValidator, compile_sche
 from neuroscript.engine.engine import Engine
 from neuroscript.engine.session import Session
 from neuroscript.errors import ArgumentError, CallError, Retry, ToolFailed, ToolNotFound
+from neuroscript.interop.http_server import PRINCIPAL
 from neuroscript.interop.http_server.guard import (
     BODY_TIMEOUT_SECONDS,
     MAX_BODY_BYTES,
     RequestGuard,
     check_access,
 )
-from neuroscript.interop.http_server.principals import Authenticator, StaticTokens
-from neuroscript.interop.http_server.request_session import Stateless, request_session, uses_handles
+from neuroscript.interop.http_server.metadata import ASGIApplication, with_metadata
+from neuroscript.interop.http_server.principals import Authenticator, Principal, StaticTokens
+from neuroscript.interop.http_server.protected_resource import ProtectedResource
+from neuroscript.interop.http_server.request_session import Stateless, request_session, session_id, uses_handles
+from neuroscript.interop.http_server.scope_policies import (
+    ScopePolicies,
+    ScopeTable,
+    missing_scopes,
+    resource_with_scopes,
+)
 from neuroscript.interop.media import media_type
-from neuroscript.interop.openapi.export import BYTES, OCTETS, PROBLEM, described_specs, is_empty, path_of, to_openapi
+from neuroscript.interop.openapi.clients import REQUEST_CODE, Client, Clients
+from neuroscript.interop.openapi.export import BYTES, OCTETS, PROBLEM, is_empty, path_of
 from neuroscript.interop.openapi.problems import problem, problem_of, status_of
 from neuroscript.io.text import NotJSON, parse_json
 from neuroscript.llm.offered_tools import narrow_session
 from neuroscript.llm.wire.tools import input_schema
+from neuroscript.policy.execution_policy import ExecutionPolicy
 from neuroscript.runtime.interfaces import ToolCall, ToolResult
 from neuroscript.runtime.prompter import noninteractive
 from neuroscript.spec.tool_spec import ToolSpec
@@ -51,9 +62,6 @@ DOCUMENT_PATH: Final = "/openapi.json"
 
 STATELESS: Final = Stateless("openapi.stateless", "requests of this service have no session")
 """Why nothing is stored between requests."""
-
-REQUEST_CODE: Final = "openapi.request"
-"""The code of a request that is not a call."""
 
 NO_USER: Final = "cannot ask the user: a service has none"
 
@@ -80,11 +88,13 @@ def app(
     title: str = "neuroscript",
     token: str = "",
     authenticator: Authenticator | None = None,
+    policy: ExecutionPolicy | None = None,
+    scopes: Mapping[str, ScopeTable] | Iterable[tuple[str, ScopeTable]] | None = None,
     origins: Iterable[str] = (),
     is_local: bool = True,
     most_bytes: int = MAX_BODY_BYTES,
     slowest: float = BODY_TIMEOUT_SECONDS,
-) -> RequestGuard:
+) -> ASGIApplication:
     """Return an ASGI application: ``POST /GROUP/NAME`` calls a tool, and ``GET /openapi.json`` returns the document.
 
     Args:
@@ -92,7 +102,14 @@ def app(
         tools: Patterns of the tools to serve, among those that the engine permits.
         title: The title of the document.
         token: The token that clients must send as ``Authorization: Bearer TOKEN``; ``""`` requires none.
-        authenticator: Finds out who sent a request, in place of *token*.
+        authenticator: Finds out who sent a request, in place of *token*. Each principal has its own limits, flow labels
+            and name in the audit log. With access tokens, as of a `JWTAuthenticator`, the metadata of the service is
+            served too, as RFC 9728 specifies.
+        policy: What the service permits, within the policy of the engine. Its limits count for each principal of an
+            *authenticator*, and the limits of the engine for all of them together.
+        scopes: What each scope of a principal permits, within what the service permits: patterns of tools, or fields of
+            an `ExecutionPolicy` by name. A principal has the sum of its scopes. Pairs instead of a mapping may repeat
+            a scope.
         origins: Origins of web pages that may access the service, in addition to those of this machine.
         is_local: Whether only this machine may access the service; requests must then name a local host.
         most_bytes: Maximum size of a request body, in bytes.
@@ -100,28 +117,35 @@ def app(
 
     Raises:
         ValueError: It is neither local nor authenticates its clients, the token is invalid, or there are both a token
-            and an authenticator.
-        SpecError: A pattern matches no permitted tool.
+            and an authenticator. It has scopes, but no authenticator.
+        SpecError: A pattern matches no permitted tool, or a scope is invalid.
         ModuleNotFoundError: The validator of the extra ``serve`` is not installed.
     """
     if token and authenticator is not None:
         raise ValueError("expected a token or an authenticator, not both")
+    if scopes is not None and authenticator is None:
+        raise ValueError("scopes need an authenticator, such as JWTAuthenticator")
+    are_separate = authenticator is not None
     authenticator = StaticTokens.anonymous(token) if token else authenticator
     check_access(is_local=is_local, authenticator=authenticator)
     if compile_schema("{}")[1]:
         raise missing_extra("serving over HTTP needs jsonschema-rs", "serve", ImportError(name="jsonschema_rs"))
     host = attrs.evolve(engine.host, prompter=NoPrompter())
     patterns = (tools,) if isinstance(tools, str) else tuple(tools)
-    shared = narrow_session(engine.session(host=host), patterns, "openapi")
-    service = Service(shared, title, authenticator is not None, most_bytes)
-    return RequestGuard(
-        service,
+    shared = narrow_session(engine.session(policy=policy, host=host), patterns, "openapi")
+    permitted = None if scopes is None else ScopePolicies(scopes)
+    has_token = authenticator is not None
+    clients = Clients(engine, shared, title, has_token=has_token, are_separate=are_separate, scopes=permitted)
+    resource = resource_with_scopes(authenticator, permitted)
+    guard = RequestGuard(
+        Service(clients, resource, most_bytes),
         authenticator=authenticator,
         origins=origins,
         is_local=is_local,
         slowest=slowest,
         respond=_refused_by_guard,
     )
+    return with_metadata(guard, resource)
 
 
 def _refused_by_guard(text: str, status: int, headers: Mapping[str, str] | None) -> Response:
@@ -129,52 +153,19 @@ def _refused_by_guard(text: str, status: int, headers: Mapping[str, str] | None)
     return _problem(problem(status, text, code, retry), headers)
 
 
-@attrs.frozen(eq=False)
-class Offer:
-    """The tools at one time.
-
-    Attributes:
-        infos: The tools of the session, by whose identity a change is noticed.
-        specs: The specs of the tools that can be called, by path.
-        document: The document, as JSON.
-    """
-
-    infos: Mapping[str, Any]
-    specs: Mapping[str, ToolSpec]
-    document: bytes
-
-
 class Service:
     """The application behind the guard.
 
     Args:
-        shared: What the requests have in common; it makes no calls itself.
-        title: The title of the document.
-        has_token: Whether requests need a token.
+        clients: What each client may do.
+        resource: What clients learn about authorization, or None if they need no access tokens.
         most_bytes: Maximum size of a request body, in bytes.
     """
 
-    def __init__(self, shared: Session, title: str, has_token: bool, most_bytes: int) -> None:
-        self._shared = shared
-        self._title = title
-        self._has_token = has_token
+    def __init__(self, clients: Clients, resource: ProtectedResource | None, most_bytes: int) -> None:
+        self._clients = clients
+        self._resource = resource
         self._most_bytes = most_bytes
-        self._known: Offer | None = None
-
-    def offer(self) -> Offer:
-        """Return the tools that can be called now."""
-        infos = self._shared.infos
-        if self._known is None or self._known.infos is not infos:
-            specs = {path_of(spec): spec for spec in described_specs(self._shared)}
-            described = list(specs.values())
-            if self._shared.spills:  # a large result is then replaced by a string
-                described = [
-                    spec if is_empty(spec) else attrs.evolve(spec, return_type="any", returns=None)
-                    for spec in described
-                ]
-            document = to_openapi(described, title=self._title, token=self._has_token)
-            self._known = Offer(infos, specs, json.dumps(document, ensure_ascii=False).encode())
-        return self._known
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Respond to one request."""
@@ -186,29 +177,38 @@ class Service:
         await response(scope, receive, send)
 
     async def _response(self, request: Request) -> Response:
-        offer = self.offer()
+        principal: Principal | None = request.scope.get(PRINCIPAL)
         path = request.scope["path"]  # the path of the URL of a request also depends on its Host header
+        try:
+            client = self._clients.client(principal)
+        except ToolFailed as error:  # there are too many
+            return _failed(error, 503)
+        missing = self._clients.missing(client, principal, path)
+        if missing and principal is not None:
+            refusal = missing_scopes(self._resource, principal.scopes, missing)
+            return _refused_by_guard(refusal.text, refusal.status, refusal.headers)
+        offer = client.catalog.offer()
         if path == DOCUMENT_PATH:
             if request.method not in ("GET", "HEAD"):
                 return _not_allowed("GET, HEAD")
             return Response(offer.document, media_type="application/json")
         spec = offer.specs.get(path)
         if spec is None:
-            return self._unknown(path)
+            return self._unknown(path, client)
         if request.method != "POST":
             return _not_allowed("POST")
         body = await self._body(request)
         if isinstance(body, Response):
             return body
-        arguments = _arguments(body, self._shared._shared.coercion.sizes.nodes)
+        arguments = _arguments(body, client.session._shared.coercion.sizes.nodes)
         if isinstance(arguments, Response):
             return arguments
-        return await self._call(request, spec, arguments)
+        return await self._call(request, client, spec, arguments)
 
-    def _unknown(self, path: str) -> Response:
+    def _unknown(self, path: str, client: Client) -> Response:
         """Return the response for a path without an operation."""
         name = path.strip("/").replace("/", ".")
-        info = self._shared.infos.get(name)
+        info = client.session.infos.get(name)
         if info is not None and path == path_of(info.spec) and uses_handles(info.spec):
             return _failed(STATELESS.refuse_handles(name))
         error = ToolNotFound("")
@@ -231,9 +231,9 @@ class Service:
             return _invalid(415, "expected a body of type application/json", {"accept": "application/json"})
         return bytes(body)
 
-    async def _call(self, request: Request, spec: ToolSpec, arguments: dict[str, Any]) -> Response:
+    async def _call(self, request: Request, client: Client, spec: ToolSpec, arguments: dict[str, Any]) -> Response:
         """Return the result of a call, which ends early if its client disconnects."""
-        session = request_session(self._shared, STATELESS)
+        session = request_session(client.session, STATELESS, session_id(client.name))
         try:
             try:
                 problems = _validator(spec).problems(arguments)

@@ -6,7 +6,6 @@ own; see `http_server.request_session`.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
@@ -14,7 +13,7 @@ import attrs
 
 from neuroscript.engine.engine import Engine
 from neuroscript.engine.session import Session
-from neuroscript.interop.http_server.request_session import Stateless, request_session, uses_handles
+from neuroscript.interop.http_server.request_session import Stateless, request_session, session_id, uses_handles
 from neuroscript.interop.mcp.schema import to_mcp
 from neuroscript.interop.mcp.server.elicitation import ClientPrompter
 from neuroscript.interop.mcp.server.logs import LEVELS
@@ -114,11 +113,6 @@ class Client:
             search=self.search,
             names=(self.session.infos, self.names),
         )
-
-
-def session_id(name: str) -> str:
-    """Return the id of a new session of a named client, such as ``alice/3f9a1c2b``, or ``""`` for a random one."""
-    return f"{name}/{os.urandom(8).hex()}" if name else ""
 
 
 @attrs.frozen(eq=False)

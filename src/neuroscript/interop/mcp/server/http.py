@@ -16,16 +16,23 @@ try:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
     from starlette.applications import Starlette
     from starlette.datastructures import Headers
-    from starlette.responses import JSONResponse, Response
+    from starlette.responses import Response
     from starlette.routing import Route
 except ImportError as error:
     raise missing_extra("serving over MCP needs its SDK", "mcp", error) from None
 
 from neuroscript.interop.http_server import PRINCIPAL
 from neuroscript.interop.http_server.guard import BODY_TIMEOUT_SECONDS, MAX_BODY_BYTES, RequestGuard, check_access
-from neuroscript.interop.http_server.principals import Authenticator, Principal, Refusal, StaticTokens
+from neuroscript.interop.http_server.metadata import metadata_route
+from neuroscript.interop.http_server.principals import (
+    Authenticator,
+    Principal,
+    Refusal,
+    StaticTokens,
+    principal_key,
+)
 from neuroscript.interop.http_server.protected_resource import ProtectedResource
-from neuroscript.interop.mcp.server.request_states import principal_key
+from neuroscript.interop.http_server.scope_policies import missing_scopes, resource_with_scopes
 from neuroscript.interop.mcp.server.serve import Service
 
 PATH: Final = "/mcp"
@@ -88,10 +95,7 @@ def app(
 
     service.principals.are_separate |= authenticator is not None and not token
     scopes = service.principals.scopes
-    resource = getattr(authenticator, "protected_resource", None)
-    if resource is not None and scopes is not None:
-        resource = resource.with_scopes(scopes.names)
-        authenticator.protected_resource = resource  # type: ignore[union-attr]
+    resource = resource_with_scopes(authenticator, scopes)
     guard = RequestGuard(
         PrincipalCheck(manager.handle_request, service, resource),
         authenticator=authenticator,
@@ -102,22 +106,8 @@ def app(
     )
     routes = [Route(PATH, endpoint=guard)]
     if resource is not None:
-        routes.append(Route(resource.path, endpoint=metadata_endpoint(resource), methods=["GET", "OPTIONS"]))
+        routes.append(metadata_route(resource))
     return Starlette(routes=routes, lifespan=lifespan)
-
-
-def metadata_endpoint(resource: ProtectedResource) -> Callable[..., Any]:
-    """Return the endpoint of the metadata, which every client and every page may read."""
-
-    async def metadata(request: Any) -> Response:
-        headers = {"access-control-allow-origin": "*", "cache-control": "max-age=300"}
-        if request.method == "OPTIONS":  # browsers ask before they send the protocol version
-            return Response(
-                status_code=204, headers={**headers, "access-control-allow-headers": "mcp-protocol-version"}
-            )
-        return JSONResponse(resource.metadata, headers=headers)
-
-    return metadata
 
 
 class PrincipalCheck:
@@ -143,8 +133,7 @@ class PrincipalCheck:
         headers = Headers(scope=scope)
         refusal = self._refusal(principal, headers)
         if refusal is not None:
-            challenge = {"www-authenticate": refusal.www_authenticate} if refusal.www_authenticate else None
-            await Response(refusal.text, refusal.status, challenge)(scope, receive, send)
+            await Response(refusal.text, refusal.status, refusal.headers)(scope, receive, send)
             return
         owner = AccessToken(token="", client_id=session_owner(principal), scopes=[])  # the SDK compares it
         scope["user"] = AuthenticatedUser(owner)
@@ -176,9 +165,7 @@ class PrincipalCheck:
             needed = self._service.missing_scopes(headers.get("mcp-name", ""), principal)
         if not needed:
             return None
-        if self._resource is None:
-            return Refusal(403, "the credentials lack a scope that is required")
-        return self._resource.insufficient_scope([*sorted(self._resource.held(principal.scopes)), *needed])
+        return missing_scopes(self._resource, principal.scopes, needed)
 
 
 def session_owner(principal: Principal) -> str:

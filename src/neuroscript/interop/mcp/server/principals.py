@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
-from neuroscript.errors import ToolFailed
+import attrs
+
 from neuroscript.interop.http_server import PRINCIPAL
+from neuroscript.interop.http_server.principal_store import PrincipalStore
 from neuroscript.interop.http_server.principals import Principal
 from neuroscript.interop.http_server.scope_policies import ScopePolicies
 from neuroscript.interop.mcp.server.client_session import Access, Client
-from neuroscript.interop.mcp.server.request_states import principal_key
 from neuroscript.interop.mcp.server.tool_search import ToolSearch
 
-MAX_PRINCIPALS: Final = 10_000
-"""Maximum number of principals, with different scopes each, whose shared state is stored."""
 
-Key = tuple[str, frozenset[str]]
-"""A principal, and those scopes of its token that permit something."""
+@attrs.define(eq=False)
+class PrincipalAccess:
+    """What the requests of one principal share.
+
+    Attributes:
+        access: What it may do.
+        common: What its requests without a handshake share, after the first one.
+    """
+
+    access: Access
+    common: Client | None = None
 
 
 class Principals:
@@ -35,9 +43,8 @@ class Principals:
         self.scopes = scopes
         self.are_separate = scopes is not None
         self._access = access
-        self._accesses: dict[Key, Access] = {}
-        self._common: dict[Key, Client] = {}
-        self._flows: dict[str, Any] = {}
+        names, has_flow_rules = () if scopes is None else scopes.names, access.policy.has_flow_rules
+        self._store = PrincipalStore(self._new_access, names, has_flow_rules=has_flow_rules, code="mcp.refused")
 
     def access(self, context: Any) -> Access:
         """Return what the sender of a request may do; without a principal, scopes permit nothing.
@@ -48,28 +55,21 @@ class Principals:
         principal = _principal(context)
         if not self.are_separate or (principal is None and self.scopes is None):
             return self._access
-        principal = principal or Principal("")
-        key = self._key(principal)
-        if key not in self._accesses:
-            self._make_room()
-            self._accesses[key] = self._new_access(principal)
-        return self._accesses[key]
+        return self._store.get(principal or Principal("")).access
 
     def common(self, context: Any) -> Client | None:
         """Return what the requests of a principal without a handshake share; None if all clients share it.
 
         Tokens with different scopes share what has been read, because the same user could combine it.
         """
-        access = self.access(context)
-        if access is self._access:
+        if self.access(context) is self._access:
             return None
         principal = _principal(context) or Principal("")
-        key = self._key(principal)
-        client = self._common.get(key)
-        if client is None:
-            client = self._common[key] = access.open(None)
-            client.session.memory.flow = self._flows.setdefault(key[0], client.session.memory.flow)
-        return client
+        shared = self._store.get(principal)
+        if shared.common is None:
+            shared.common = shared.access.open(None)
+            self._store.share_flow(principal, shared.common.session)
+        return shared.common
 
     def missing_scopes(self, tool: str, principal: Principal) -> tuple[str, ...]:
         """Return the scope that a principal needs for a tool; empty if it has it, or if no scope permits the tool.
@@ -79,35 +79,16 @@ class Principals:
         """
         if self.scopes is None:
             return ()
-        known = self._accesses.get(self._key(principal))
-        policy = self.scopes.policy(principal.scopes, self._access.policy) if known is None else known.policy
+        known = self._store.find(principal)
+        policy = self.scopes.policy(principal.scopes, self._access.policy) if known is None else known.access.policy
         return () if policy.allowing(tool) else self.scopes.needed(tool, self._access.policy)
 
-    def _key(self, principal: Principal) -> Key:
-        """Return what a principal shares; other scopes change nothing, and would multiply its limits."""
-        known = () if self.scopes is None else self.scopes.names
-        return principal_key(principal), principal.scopes.intersection(known)
-
-    def _new_access(self, principal: Principal) -> Access:
+    def _new_access(self, principal: Principal) -> PrincipalAccess:
         base = self._access
         policy = base.policy if self.scopes is None else self.scopes.policy(principal.scopes, base.policy)
         search = None if base.search is None else ToolSearch(base.search.above)  # its index has the tools of one policy
-        return Access.of(base.engine, ("*",), base.style, policy, base.name or principal.name, search)
-
-    def _make_room(self) -> None:
-        """Forget the principal that came first if there are too many.
-
-        Raises:
-            ToolFailed: There are rules about information flow, which need what every principal has read.
-        """
-        if len(self._accesses) < MAX_PRINCIPALS:
-            return
-        if self._access.policy.has_flow_rules:
-            raise ToolFailed("the server has too many clients", code="mcp.refused", retry="host")
-        oldest = next(iter(self._accesses))
-        del self._accesses[oldest]
-        self._common.pop(oldest, None)
-        self._flows.pop(oldest[0], None)
+        access = Access.of(base.engine, ("*",), base.style, policy, base.name or principal.name, search)
+        return PrincipalAccess(access)
 
 
 def _principal(context: Any) -> Principal | None:

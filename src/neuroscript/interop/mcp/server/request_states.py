@@ -20,7 +20,7 @@ from neuroscript._imports import missing_extra
 from neuroscript.coercion.parameters import SECONDS, Form, as_tuple, object_form, optional, require_fields
 from neuroscript.errors import SpecError
 from neuroscript.interop.http_server import PRINCIPAL
-from neuroscript.interop.http_server.principals import Principal
+from neuroscript.interop.http_server.principals import principal_key
 from neuroscript.interop.mcp.server.rounds import Round, State, may_repeat
 from neuroscript.interop.mcp.server.used_states import UsedStates, UsedStatesInMemory
 
@@ -136,8 +136,3 @@ def scopes_of(context: Any) -> frozenset[str]:
     """Return the scopes of the token of a request; empty without one."""
     principal = None if context.request is None else context.request.scope.get(PRINCIPAL)
     return frozenset() if principal is None else principal.scopes
-
-
-def principal_key(principal: Principal) -> str:
-    """Return a string that differs for each user, and for each program that has credentials of a user."""
-    return f"{principal.name}\n{principal.client}"

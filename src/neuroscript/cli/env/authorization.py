@@ -1,4 +1,4 @@
-"""Options of ``mcp serve`` about access tokens: their issuer, and what each scope permits."""
+"""Options of services about access tokens: their issuer, and what each scope permits."""
 
 from __future__ import annotations
 
@@ -7,16 +7,20 @@ from argparse import Namespace
 from typing import Any, Final
 
 from neuroscript.cli.env.choices import file_in_use
-from neuroscript.cli.terminal.exit_codes import UsageError
+from neuroscript.cli.terminal.exit_codes import UsageError, require_extra
 from neuroscript.io.text import quote_untrusted
 
 NEEDS_ISSUER: Final = ("audience", "required_scope", "scope", "scope_profile")
 """The options that need ``--issuer``."""
 
 
-def add_authorization(parser: Any) -> None:
-    """Add the options to ``mcp serve``."""
-    group = parser.add_argument_group("access tokens (HTTP)")
+def add_authorization(parser: Any, note: str = "") -> None:
+    """Add the options to a command that serves over HTTP.
+
+    Args:
+        note: What ends the title of the options.
+    """
+    group = parser.add_argument_group(f"access tokens{note}")
     group.add_argument("--issuer", metavar="URL", help="require access tokens that this issuer has signed")
     group.add_argument("--audience", metavar="URL", help="the URL of this server, for which its tokens are issued")
     group.add_argument(
@@ -110,10 +114,12 @@ def authenticator(options: Namespace) -> Any:
 
     Raises:
         SpecError: An option is invalid.
+        UsageError: The extra is not installed.
     """
     if options.issuer is None:
         return None
-    from neuroscript.interop.http_server.access_tokens import JWTAuthenticator
+    with require_extra():
+        from neuroscript.interop.http_server.access_tokens import JWTAuthenticator
 
     return JWTAuthenticator(
         issuer=options.issuer, audience=options.audience, required_scopes=tuple(options.required_scope)
