@@ -103,7 +103,7 @@ def app(
         title: The title of the document.
         token: The token that clients must send as ``Authorization: Bearer TOKEN``; ``""`` requires none.
         authenticator: Finds out who sent a request, in place of *token*. Each principal has its own limits, flow labels
-            and name in the audit log. With access tokens, as of a `JWTAuthenticator`, the metadata of the service is
+            and name in the audit log. With access tokens, as of a ``JWTAuthenticator``, the metadata of the service is
             served too, as RFC 9728 specifies.
         policy: What the service permits, within the policy of the engine. Its limits count for each principal of an
             *authenticator*, and the limits of the engine for all of them together.
