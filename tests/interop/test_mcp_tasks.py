@@ -288,7 +288,9 @@ def test_a_task_that_no_client_knows_is_forgotten() -> None:
 
     @made.tool(policy=ToolPolicy(effects=("reads",)))
     async def coroutine(rt: Runtime, turns: int) -> None:
-        connections[-1].close()
+        while len(connections) <= turns:  # the test has sent the request, and stores its connection
+            await asyncio.sleep(0.001)
+        connections[turns].close()
         for _ in range(turns):
             await asyncio.sleep(0)
         continue_as_task()
@@ -297,7 +299,8 @@ def test_a_task_that_no_client_knows_is_forgotten() -> None:
 
     @made.tool(policy=ToolPolicy(effects=("reads",)))
     def thread(rt: Runtime) -> None:
-        connections[-1].close()
+        until(lambda: len(connections) > 5)
+        connections[5].close()
         until(lambda: rt.cancelled)
         assert not continue_as_task()
         began.append(5)
