@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -118,3 +120,19 @@ def asked_of(server: ModelServer, *words: str, api: str = "openai-chat") -> tupl
 def calls() -> bytes:
     """The calls of the demo."""
     return (ROOT / "sandbox" / "inbox" / "calls.jsonl").read_bytes()
+
+
+@contextmanager
+def serving_http(*words: str, **environment: str) -> Iterator[tuple[Any, str]]:
+    """Run a command that serves over HTTP in a separate process, and yield it with the URL that it prints."""
+    command = [sys.executable, "-m", "neuroscript", *words]
+    with subprocess.Popen(
+        command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, **environment}, cwd=ROOT
+    ) as running:
+        try:
+            line = running.stderr.readline() if running.stderr else ""
+            found = re.search(r"serving at (\S+)", line)
+            assert found, line
+            yield running, found[1]
+        finally:
+            running.kill()

@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp_types import ElicitResult
-from tests.cli.conftest import run_installed
+from tests.cli.conftest import run_installed, serving_http
 from tests.interop.mcp_place import PLUGIN, until
 
 from neuroscript._imports import install_hint
@@ -32,6 +31,7 @@ ROOT = Path(__file__).parents[2]
 STUBBORN = """
 import asyncio, os
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 def register(registrar):
@@ -158,20 +158,8 @@ async def _listed(transport: Any) -> tuple[str, list[str]]:
         return client.server_info.name, [tool.name for tool in (await client.list_tools()).tools]
 
 
-@contextmanager
-def serving(*words: str, **environment: str) -> Iterator[tuple[Any, str]]:
-    """Serve over HTTP in a separate process, and yield it with its URL."""
-    command = [sys.executable, "-m", "neuroscript", "mcp", "serve", "--http", "127.0.0.1:0", *words]
-    with subprocess.Popen(
-        command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, **environment}, cwd=ROOT
-    ) as running:
-        try:
-            line = running.stderr.readline() if running.stderr else ""
-            found = re.search(r"serving at (\S+)", line)
-            assert found, line
-            yield running, found[1]
-        finally:
-            running.kill()
+serving = partial(serving_http, "mcp", "serve", "--http", "127.0.0.1:0")
+"""Serves in a separate process, and provides it with the URL of the server."""
 
 
 @pytest.mark.slow

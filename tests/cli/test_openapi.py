@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
-import re
 import signal
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
 
 import pytest
-from tests.cli.conftest import run_installed
+from tests.cli.conftest import run_installed, serving_http
 from tests.interop.oauth_issuer import issuing
 
 from neuroscript._imports import install_hint
@@ -97,20 +94,8 @@ def test_missing_extra_is_named(library: str, what: str) -> None:
     assert (done.returncode, done.stderr.splitlines()[-1]) == (2, f"neuroscript: {sentence}")
 
 
-@contextmanager
-def serving(*words: str, **environment: str) -> Iterator[tuple[Any, str]]:
-    """Serve in a separate process, and yield it with the URL of the document."""
-    command = [sys.executable, "-m", "neuroscript", "openapi", "serve", "--http", "127.0.0.1:0", *words]
-    with subprocess.Popen(
-        command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, **environment}, cwd=ROOT
-    ) as running:
-        try:
-            line = running.stderr.readline() if running.stderr else ""
-            found = re.search(r"serving at (\S+)", line)
-            assert found, line
-            yield running, found[1]
-        finally:
-            running.kill()
+serving = partial(serving_http, "openapi", "serve", "--http", "127.0.0.1:0")
+"""Serves in a separate process, and provides it with the URL of the document."""
 
 
 def fetched(url: str, arguments: Any = None, **headers: str) -> tuple[int, Any]:
