@@ -66,7 +66,7 @@ class RequestGuard:
         authenticator: Finds out who sent a request; None accepts every sender.
         origins: Origins of web pages that may access the service, in addition to those of this machine.
         is_local: Whether only this machine may access the service; requests must then name a local host.
-        accepts_own_pages: Whether pages of the host that a request names may access the service, because it serves pages.
+        accepts_own_pages: Whether pages of the host that a request names may access the service, which serves pages.
         slowest: Timeout for receiving a whole request body, in seconds.
         single_headers: Headers that may occur only once, in lower case, and what to respond otherwise.
         respond: Returns the response to a request that is refused, from its text, status and headers.
