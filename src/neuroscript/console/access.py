@@ -50,21 +50,19 @@ class BrowserAccess:
     """An ASGI application that finds the browser of each request by its cookie, and protects each response.
 
     Args:
-        inside: Answers requests of browsers that are signed in.
-        outside: Answers other requests.
+        inside: Answers requests.
     """
 
-    def __init__(self, console: Console, inside: Any, outside: Any) -> None:
+    def __init__(self, console: Console, inside: Any) -> None:
         self._console = console
         self._inside = inside
-        self._outside = outside
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer one request."""
         if scope["type"] != "http":
             await self._inside(scope, receive, send)
             return
-        visitor = self._visitor(scope)
+        visitor, cookie = self._visitor(scope)
         scope = {**scope, VISITOR: visitor}
         is_versioned = scope["path"].startswith(f"{scope.get('root_path', '')}/static/") and scope["query_string"]
         received = 0
@@ -84,17 +82,26 @@ class BrowserAccess:
                     headers["cache-control"] = STORED
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)
+                if cookie:
+                    headers.append("set-cookie", _cookie_header(scope, cookie))
             await send(event)
 
         if visitor is None:  # its connection gives way to those of browsers that are signed in
             scope["state"] = {key: each for key, each in scope.get("state", {}).items() if key != CONNECTION}
-            await self._outside(scope, limited, protected)
-        else:
-            await self._inside(scope, limited, protected)
+        await self._inside(scope, limited, protected)
 
-    def _visitor(self, scope: Any) -> Visitor | None:
-        cookie = HTTPConnection(scope).cookies.get(cookie_name(scope))
-        return None if not cookie else self._console.visitors.find(cookie)
+    def _visitor(self, scope: Any) -> tuple[Visitor | None, str]:
+        """Return the browser that sent a request, and the value of its cookie if it is new."""
+        connection = HTTPConnection(scope)
+        cookie = connection.cookies.get(cookie_name(scope))
+        visitor = None if not cookie else self._console.visitors.find(cookie)
+        authenticate = self._console.settings.authenticate
+        if authenticate is None:
+            return visitor, ""
+        user = authenticate(connection)
+        if user is None or (visitor is not None and visitor.user == user):
+            return (None if user is None else visitor), ""
+        return self._console.sign_in(user)
 
 
 def cookie_name(scope: Any) -> str:
@@ -107,14 +114,12 @@ def cookie_name(scope: Any) -> str:
 
 def set_cookie(request: Request, response: Response, cookie: str) -> None:
     """Add the cookie of a browser to a response."""
-    response.set_cookie(
-        cookie_name(request.scope),
-        cookie,
-        path="/",
-        httponly=True,
-        samesite="strict",
-        secure=request.url.scheme == "https",
-    )
+    response.headers.append("set-cookie", _cookie_header(request.scope, cookie))
+
+
+def _cookie_header(scope: Any, cookie: str) -> str:
+    secure = "; Secure" if scope["scheme"] == "https" else ""
+    return f"{cookie_name(scope)}={cookie}; Path=/; HttpOnly; SameSite=Strict{secure}"
 
 
 async def enter(request: Request) -> Response:

@@ -24,7 +24,7 @@ try:
     from starlette.applications import Starlette
     from starlette.datastructures import FormData
     from starlette.exceptions import HTTPException
-    from starlette.requests import Request
+    from starlette.requests import HTTPConnection, Request
     from starlette.responses import Response, StreamingResponse
     from starlette.routing import Mount
     from starlette.staticfiles import StaticFiles
@@ -56,6 +56,7 @@ def app(
     *,
     run_effects: bool = False,
     users: Iterable[User] = (),
+    authenticate: Callable[[HTTPConnection], User | None] | None = None,
     is_local: bool = True,
     origins: Iterable[str] = (),
     audit: Iterable[str | os.PathLike[str]] = (),
@@ -78,6 +79,8 @@ def app(
     Args:
         run_effects: Whether tools with effects can be run; otherwise only those that declare to have none.
         users: Who may sign in with a token.
+        authenticate: Returns the user who sent a request, or None, if your application authenticates users itself. It
+            is called for each request, and must not block.
         is_local: Whether only this machine may access the console; requests must then name a local host.
         origins: Origins of web pages that may access the console in addition; usually none.
         audit: The files of audit logs to show.
@@ -94,16 +97,17 @@ def app(
 
     Raises:
         SpecError: A parameter has the wrong type.
-        ValueError: Other machines can reach it, and no user has a token.
+        ValueError: Other machines can reach it, and no user can sign in.
     """
     users = tuple(users)
     require("app", engine=(engine, instance(Engine)), run_effects=(run_effects, FLAG), is_local=(is_local, FLAG))
-    if not is_local and not any(user.token for user in users):
+    if not (is_local or authenticate is not None or any(user.token for user in users)):
         raise ValueError("a console that other machines can reach needs users with tokens")
     settings = Settings(
         run_effects=run_effects,
         is_local=is_local,
         users=users,
+        authenticate=authenticate,
         audit=tuple(map(Path, audit)),
         audit_key=audit_key,
         approvals=_path(approvals),
@@ -129,8 +133,8 @@ class ConsoleApp:
     def __init__(self, console: Console, origins: Iterable[str]) -> None:
         self.console = console
         pages = _pages(console)
-        guards = (RequestGuard(pages, is_local=console.settings.is_local, origins=origins) for _ in range(2))
-        self._application = access.BrowserAccess(console, *guards)
+        guard = RequestGuard(pages, is_local=console.settings.is_local, accepts_own_pages=True, origins=origins)
+        self._application = access.BrowserAccess(console, guard)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Respond to one request."""

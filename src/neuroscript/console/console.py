@@ -29,6 +29,7 @@ class Settings:
     run_effects: bool = False
     is_local: bool = True
     users: tuple[User, ...] = ()
+    authenticate: Callable[[Any], User | None] | None = attrs.field(default=None, repr=False)
     audit: tuple[Path, ...] = ()
     audit_key: bytes | None = attrs.field(default=None, repr=False)
     approvals: Path | None = None

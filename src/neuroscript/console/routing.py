@@ -99,8 +99,9 @@ def _check_origin(request: Request) -> None:
     """
     headers = request.headers
     origin, site = headers.get("origin"), headers.get("sec-fetch-site")
-    expected = f"{request.url.scheme}://{headers.get('host', '')}"
-    if origin != expected or site not in (None, "same-origin"):
+    scheme, _, host = (origin or "").partition("://")
+    is_own = scheme in (request.url.scheme, "https") and host == headers.get("host")  # a proxy may add the encryption
+    if not is_own or site not in (None, "same-origin"):
         raise HTTPException(403, "Forms are accepted only from pages of this console.")
 
 
