@@ -70,9 +70,9 @@ def _answering(pending: PendingApproval, options: Namespace, others: Approver | 
 
 def _answer(request: ApprovalRequest, options: Namespace) -> Approval:
     approval = _answer_from_options(options) or ask_at_terminal(request)
-    if approval.verdict in ("approve", "modify") or options.reject is not None:
-        if not claim(options.file):
-            return Approval.reject("it has already been answered")
+    is_final = approval.verdict in ("approve", "modify") or options.reject is not None
+    if is_final and not claim(options.file):
+        return Approval.reject("it has already been answered")
     return approval
 
 
