@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -12,7 +13,9 @@ import attrs
 from neuroscript.approval.pending import PendingApproval
 from neuroscript.errors import SpecError
 
-SUFFIX: Final = ".json"
+NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}\.json")
+"""The names of files that are listed, such as those that `FileApprover` writes; other files are left out."""
+
 MAX_LISTED_FILES: Final = 1_000
 """Maximum number of files of a directory that are listed, the newest ones."""
 
@@ -42,7 +45,7 @@ class PendingFile:
 def file_names(directory: str | os.PathLike[str]) -> tuple[tuple[str, float], ...]:
     """Return the names of the files in a directory of suspended calls, with their times, newest first.
 
-    Hidden files and files with another suffix are left out. A directory that does not exist has none.
+    A directory that does not exist has none.
     """
     try:
         with os.scandir(directory) as entries:
@@ -55,7 +58,7 @@ def file_names(directory: str | os.PathLike[str]) -> tuple[tuple[str, float], ..
 
 def _entries(entries: Iterator[os.DirEntry[str]]) -> Iterator[tuple[str, float]]:
     for entry in entries:
-        if entry.name.endswith(SUFFIX) and not entry.name.startswith("."):
+        if NAME.fullmatch(entry.name):
             try:
                 yield entry.name, entry.stat(follow_symlinks=False).st_mtime
             except FileNotFoundError:  # it was answered meanwhile
@@ -68,7 +71,7 @@ def read_file(directory: str | os.PathLike[str], name: str) -> PendingFile | Non
     Args:
         name: The name of the file, which may come from a user. A name with a path is not found.
     """
-    if Path(name).name != name or name.startswith(".") or not name.endswith(SUFFIX) or "\0" in name:
+    if not NAME.fullmatch(name):
         return None
     path = Path(directory) / name
     try:
