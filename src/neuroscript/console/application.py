@@ -13,6 +13,7 @@ from neuroscript._imports import missing_extra
 from neuroscript.coercion.parameters import FLAG, instance, require
 from neuroscript.console import access
 from neuroscript.console.activities import Activity
+from neuroscript.console.audit import routes as audit_routes
 from neuroscript.console.console import Console, Settings
 from neuroscript.console.rendering import STATIC, message, not_found, redirect
 from neuroscript.console.routing import VISITOR, get, post, visitor_of
@@ -47,7 +48,7 @@ class Area:
     is_shown: Callable[[Console], bool] = lambda _: True
 
 
-AREAS: Final[tuple[Area, ...]] = ()
+AREAS: Final[tuple[Area, ...]] = (Area("audit", "Audit"),)
 """The parts of the console, in the order of the navigation."""
 
 
@@ -166,7 +167,7 @@ def _pages(console: Console) -> Starlette:
 
 def _area_routes() -> list[Any]:
     """Return the routes of all areas."""
-    return []
+    return [*audit_routes.ROUTES]
 
 
 async def home(request: Request) -> Response:

@@ -18,10 +18,10 @@ from neuroscript.audit.verification import VerificationReport, verify
 from neuroscript.console.routing import console_of
 from neuroscript.errors import AuditError, SpecError
 
-INDEX_SECONDS: Final = 0.02
+INDEX_SECONDS: Final = 0.01
 """Seconds for which the background holds the index before a page may use it."""
 
-PAUSE_SECONDS: Final = 0.005
+PAUSE_SECONDS: Final = 0.01
 """Seconds in between, so that a waiting page comes first."""
 
 MAX_STORED_STATISTICS: Final = 8

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from itertools import chain
+from collections.abc import Mapping
 from time import gmtime, strftime
 from typing import Any, Final
 
@@ -16,12 +15,20 @@ from starlette.responses import Response, StreamingResponse
 from neuroscript.audit.entries import entry_of
 from neuroscript.audit.filters import OUTCOMES
 from neuroscript.audit.log_reader import LoggedCall, LogPage, LogReader
-from neuroscript.console.audit.charts import HEIGHT, LABEL_WIDTH, PERCENTS, ROW_HEIGHT, WIDTH, time_chart, tool_chart
+from neuroscript.console.audit.charts import (
+    HEIGHT,
+    LABEL_WIDTH,
+    PERCENTS,
+    ROW_HEIGHT,
+    WIDTH,
+    time_chart,
+    tool_chart,
+    tool_rows,
+)
 from neuroscript.console.audit.charts import OUTCOMES as PARTS
-from neuroscript.console.audit.charts import tool_rows
 from neuroscript.console.audit.export import FORMATS, file_name, parts
 from neuroscript.console.audit.logs import ShownLog, UnreadableLog, logs_of
-from neuroscript.console.audit.selection import FIELDS, PERIODS, Selection, selection_of
+from neuroscript.console.audit.selection import PERIODS, Selection, selection_of
 from neuroscript.console.rendering import fragment, message, page, redirect
 from neuroscript.console.routing import Get, console_of, get, post
 from neuroscript.io.text import duration
@@ -112,8 +119,8 @@ async def index(request: Request) -> Response:
         return fragment(request, "audit/_rows.html", **context)
     if request.headers.get("x-requested-with") == "neuroscript":
         return fragment(request, "audit/_calls.html", **context)
-    choices = {"outcomes": OUTCOMES, "effects": sorted(EFFECTS), "periods": PERIODS}
-    return page(request, "audit/index.html", tools=tools, **choices, **context)
+    context |= {"outcomes": OUTCOMES, "effects": sorted(EFFECTS), "periods": PERIODS}
+    return page(request, "audit/index.html", tools=tools, **context)
 
 
 def _id_of(query: Mapping[str, str], name: str) -> int | None:
@@ -211,7 +218,7 @@ async def export(request: Request) -> Response:
     suffix = request.query_params.get("format", "")
     if suffix not in FORMATS:
         raise HTTPException(404, "This format is unknown; use jsonl or csv.")
-    if selection.errors:
+    if not selection.is_valid:
         raise HTTPException(400, "A field of the form is invalid.")
     await log.read(lambda reader: reader.last_id)  # a log that cannot be read becomes a page, not a broken file
     format = FORMATS[suffix]

@@ -34,7 +34,7 @@ class Selection:
     Attributes:
         fields: The text of each of `FIELDS`.
         filter: The filter that they stand for.
-        errors: The problem of each invalid field.
+        errors: The problem of each field, or ``""``.
     """
 
     fields: Mapping[str, str]
@@ -47,15 +47,20 @@ class Selection:
         return not any(self.fields.values())
 
     @property
+    def is_valid(self) -> bool:
+        """Whether no field has a problem."""
+        return not any(self.errors.values())
+
+    @property
     def uses_more(self) -> bool:
         """Whether a field that is used less often is filled."""
         return any(self.fields[name] for name in LESS_USED)
 
 
 def selection_of(query: Mapping[str, str], now: float | None = None) -> Selection:
-    """Return what the parameters of an address select; an invalid field selects nothing, and has an error."""
+    """Return what the parameters of an address select; an invalid field is ignored, and has an error."""
     fields = {name: query.get(name, "").strip()[:MAX_FIELD_CHARS] for name in FIELDS}
-    errors: dict[str, str] = {}
+    errors = dict.fromkeys(FIELDS, "")
     for name, known in (("outcome", OUTCOMES), ("effect", EFFECTS), ("period", PERIODS)):
         if fields[name] and fields[name] not in known:
             errors[name] = "Choose one of the list."
