@@ -93,7 +93,7 @@ LOADED_BY: Final = {
 }
 """Modules that are loaded by the program that they require."""
 
-NOT_LOADED: Final = {"docs", "msgspec"}
+NOT_LOADED: Final = {"console", "docs", "msgspec"}
 """Extras that no feature can lack: the site's, and one for classes of annotations, which do not exist without it."""
 
 NUMPY: Final = """
