@@ -10,6 +10,7 @@ import attrs
 from neuroscript.console.approvals.routes import ROUTES as APPROVALS
 from neuroscript.console.audit.routes import ROUTES as AUDIT
 from neuroscript.console.console import Console
+from neuroscript.console.policy.routes import ROUTES as POLICY
 
 
 @attrs.frozen
@@ -32,5 +33,6 @@ class Area:
 AREAS: Final = (
     Area("approvals", "Approvals", APPROVALS),
     Area("audit", "Audit", AUDIT),
+    Area("policy", "Policy", POLICY),
 )
 """All areas."""
