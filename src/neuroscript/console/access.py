@@ -126,7 +126,14 @@ async def enter(request: Request) -> Response:
     """Sign a browser in with the token of a link, and respond with a page.
 
     The page is not a redirect, because a browser that comes from another site would not send a strict cookie with it.
+    What the page loads and leads to does not receive its address, which contains the token.
     """
+    response = _entered(request)
+    response.headers["referrer-policy"] = "no-referrer"
+    return response
+
+
+def _entered(request: Request) -> Response:
     if request.method == "HEAD" or "prefetch" in request.headers.get("sec-purpose", ""):
         return Response(status_code=204)
     console = console_of(request)
@@ -151,7 +158,6 @@ def _signed_in(request: Request, user: User, template: str) -> Response:
     visitor, cookie = console_of(request).sign_in(user)
     request.scope[VISITOR] = visitor
     response = page(request, template)
-    response.headers["referrer-policy"] = "no-referrer"
     set_cookie(request, response, cookie)
     return response
 
