@@ -12,6 +12,7 @@ from threading import Thread
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+import attrs
 import httpx
 import pytest
 from playwright.sync_api import Page
@@ -520,3 +521,47 @@ def test_body_of_another_type_changes_nothing(console: ServedConsole, client: Cl
 
     assert response.status_code in (400, 403)
     assert links_of(console) == 0
+
+
+# Errors of the host's code
+
+PASSWORD: Final = "hunter2"
+
+
+@attrs.frozen
+class BrokenUser:
+    """A user of a host that makes a mistake."""
+
+    name: str = "ada"
+    role: str = "viewer"
+
+    def may(self, role: str) -> bool:
+        """Raise an exception with a value."""
+        raise ValueError(PASSWORD)
+
+
+def broken(connection: Any) -> Any:
+    """Return a user whose role cannot be read, or raise an exception with a value."""
+    if connection.url.path == "/sign-in":
+        raise ValueError(PASSWORD)
+    return BrokenUser()
+
+
+@pytest.mark.parametrize(
+    "make_app", [lambda: app(Engine(plugins=(), toolsets=[small_tools()]), authenticate=broken)], ids=[""]
+)
+def test_text_of_an_exception_is_neither_shown_nor_logged(
+    console: ServedConsole, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It may contain what a browser has sent. The log says where it was raised."""
+    failed, unknown = httpx.get(f"{console.url}/browser"), httpx.get(f"{console.url}/sign-in")
+
+    assert (failed.status_code, unknown.status_code) == (500, 200)
+    assert "Internal error" in failed.text
+    assert {name: failed.headers[name] for name in HEADERS} == HEADERS
+    assert PASSWORD not in failed.text + unknown.text + caplog.text
+    assert [record.getMessage().partition("\n")[0] for record in caplog.records] == [
+        "a page failed (ValueError)",
+        "the console could not authenticate a browser (ValueError)",
+    ]
+    assert caplog.text.count("test_attacks.py") == 2
