@@ -47,7 +47,10 @@ class Area:
     is_shown: Callable[[Console], bool] = lambda _: True
 
 
-AREAS: Final[tuple[Area, ...]] = (Area("policy", "Policy"),)
+AREAS: Final[tuple[Area, ...]] = (
+    Area("plans", "Plans", lambda console: console.settings.plans is not None or console.settings.runs is not None),
+    Area("policy", "Policy"),
+)
 """The parts of the console, in the order of the navigation."""
 
 
@@ -166,9 +169,10 @@ def _pages(console: Console) -> Starlette:
 
 def _area_routes() -> list[Any]:
     """Return the routes of all areas."""
+    from neuroscript.console.plans.routes import ROUTES as PLANS
     from neuroscript.console.policy.routes import ROUTES as POLICY
 
-    return [*POLICY]
+    return [*PLANS, *POLICY]
 
 
 async def home(request: Request) -> Response:

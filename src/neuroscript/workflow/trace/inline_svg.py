@@ -6,7 +6,7 @@ the element ``node-NAME`` of the page, which repeats its text, and its group ``b
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from neuroscript.io.text import duration, one_line
@@ -71,17 +71,19 @@ def node_details(node: Node) -> Iterator[str]:
         yield "may fail"
 
 
-def inline_graph(picture: GraphPicture, label: str) -> str:
+def inline_graph(picture: GraphPicture, label: str, boxes: Mapping[str, Box] | None = None) -> str:
     """Return a graph as an SVG element.
 
     Args:
         label: Its name for screen readers.
+        boxes: The present text of some nodes by name, in place of the text in the picture.
     """
+    shown = [(boxes or {}).get(box.name, box) for box in picture.boxes]
     wide, high = picture.graph.width + 2 * EDGE, picture.graph.height + 2 * EDGE
     size = f'width="{number(wide)}" height="{number(high)}" viewBox="0 0 {number(wide)} {number(high)}"'
     nodes = (
         f'<a class="node" href="#node-{safe(box.name)}"><g id="box-{safe(box.name)}">{inline_box(picture, box)}</g></a>'
-        for box in picture.boxes
+        for box in shown
     )
     return "\n".join(
         [
