@@ -14,7 +14,7 @@ from starlette.responses import Response
 from neuroscript.console.activities import TooManyActivities
 from neuroscript.console.paging import ListPage, page_number
 from neuroscript.console.plans.progress import PlanRun
-from neuroscript.console.plans.runs import start_resumed
+from neuroscript.console.plans.runs import start_resumed, stored_runs
 from neuroscript.console.rendering import message, not_found, page, redirect, render
 from neuroscript.console.routing import console_of, get, post, visitor_of
 from neuroscript.errors import SpecError
@@ -45,9 +45,7 @@ async def runs(request: Request) -> Response:
     if url is None:
         return _no_database(request)
     try:
-        from neuroscript.workflow.durable.inspection import list_runs
-
-        found = await asyncio.to_thread(list_runs, url)
+        found = await asyncio.to_thread(stored_runs, url)
     except (ImportError, SpecError) as error:
         return _unusable(request, error)
     runs = ListPage.of(found, page_number(request), PAGE_RUNS)

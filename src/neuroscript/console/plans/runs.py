@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Coroutine, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 from neuroscript.console.activities import Activity
 from neuroscript.console.console import Console
 from neuroscript.console.effects import runnable_session
 from neuroscript.console.plans.progress import PlanRun
 from neuroscript.console.visitor import Visitor
-from neuroscript.errors import NeuroScriptError
+from neuroscript.engine.session import Session
+from neuroscript.errors import NeuroScriptError, SpecError
 from neuroscript.workflow.plan.model import Plan
 from neuroscript.workflow.plan.validation import check
-from neuroscript.workflow.runner import arun
+from neuroscript.workflow.runner import Watch, arun
 from neuroscript.workflow.trace.trace import Trace
+
+if TYPE_CHECKING:
+    from neuroscript.workflow.durable.inspection import RunState
+
+SQLITE: Final = "sqlite:///"
 
 KIND: Final = "plans"
 """The kind of the activities."""
@@ -43,43 +50,47 @@ def start_run(visitor: Visitor, console: Console, run: PlanRun, inputs: Mapping[
     session = runnable_session(visitor, console)
 
     async def work(activity: Activity) -> None:
-        watch = run.watch(activity, show)
-        if not run.run_id:
-            await _ended(
-                activity,
-                run,
-                show,
-                lambda: arun(session, run.plan, inputs, watch=watch, left=run.end, llm=console.settings.model),
-            )
-            return
-        from neuroscript.workflow.durable.execution import arun_durably
-
-        await _require_sole_run(console, run, show, activity)
-        if not run.problems:
-            url = console.settings.runs
-            await _ended(
-                activity,
-                run,
-                show,
-                lambda: arun_durably(session, run.plan, inputs, url, watch=watch, run_id=run.run_id),
-            )
+        watch, model = run.watch(activity, show), console.settings.model
+        if run.run_id:
+            await _ended(activity, run, show, _run_durably(session, console, run, inputs, watch))
+        else:
+            await _ended(activity, run, show, arun(session, run.plan, inputs, watch=watch, left=run.end, llm=model))
 
     return visitor.activities.start(KIND, run.plan.name or run.file, work, view=run)
 
 
+async def _run_durably(
+    session: Session, console: Console, run: PlanRun, inputs: Mapping[str, Any], watch: Watch
+) -> Trace:
+    from neuroscript.workflow.durable.execution import arun_durably
+
+    await _require_sole_run(console, run)
+    return await arun_durably(session, run.plan, inputs, console.settings.runs, watch=watch, run_id=run.run_id)
+
+
 def start_resumed(visitor: Visitor, console: Console, run: PlanRun, show: Show) -> Activity:
-    """Continue a durable run with the tools that a browser may run, or return the trace of one that has ended."""
+    """Continue a durable run with the tools that a browser may run, or return the trace of one that has ended.
+
+    Args:
+        run: The run, with its id.
+        show: Renders a template.
+
+    Raises:
+        TooManyActivities: This browser runs as much as it may.
+    """
     session = runnable_session(visitor, console)
 
     async def work(activity: Activity) -> None:
-        from neuroscript.workflow.durable.execution import aresume
-
-        watch = run.watch(activity, show)
-        await _require_sole_run(console, run, show, activity)
-        if not run.problems:
-            await _ended(activity, run, show, lambda: aresume(session, console.settings.runs, run.run_id, watch=watch))
+        await _ended(activity, run, show, _resume(session, console, run, run.watch(activity, show)))
 
     return visitor.activities.start(KIND, run.plan.name or run.run_id, work, view=run)
+
+
+async def _resume(session: Session, console: Console, run: PlanRun, watch: Watch) -> Trace:
+    from neuroscript.workflow.durable.execution import aresume
+
+    await _require_sole_run(console, run)
+    return await aresume(session, console.settings.runs, run.run_id, watch=watch)
 
 
 def new_run_id() -> str:
@@ -87,42 +98,47 @@ def new_run_id() -> str:
     return os.urandom(8).hex()
 
 
-async def _ended(activity: Activity, run: PlanRun, show: Show, drive: Callable[[], Any]) -> None:
-    """Run a plan, record how it ended, and send the end to pages."""
+async def _ended(activity: Activity, run: PlanRun, show: Show, going: Coroutine[Any, Any, Trace]) -> None:
+    """Wait for the end of a run, record it, and send it to pages."""
     try:
-        trace: Trace = await drive()
-        run.end(trace)
+        run.end(await going)
     except asyncio.CancelledError:
-        run.problems = run.problems or ("was cancelled",)
+        run.problems = ("was cancelled",)
         raise
     except NeuroScriptError as error:
         run.fail(error)
+    except ImportError as error:  # an extra is missing; its message says which
+        run.problems = (str(error),)
     finally:
-        _show_end(activity, run, show)
+        activity.emit(show("plans/_done.html", run=run), target="plan-progress", mode="replace")
+        activity.emit(show("plans/_outcome.html", run=run, activity=activity), target="plan-outcome", mode="replace")
 
 
-def _show_end(activity: Activity, run: PlanRun, show: Show) -> None:
-    activity.emit(show("plans/_done.html", run=run), target="plan-progress", mode="replace")
-    activity.emit(show("plans/_outcome.html", run=run, activity=activity), target="plan-outcome", mode="replace")
-
-
-async def _require_sole_run(console: Console, run: PlanRun, show: Show, activity: Activity) -> None:
+async def _require_sole_run(console: Console, run: PlanRun) -> None:
     """Refuse a durable run of a console that runs only some tools while another process drives a run.
 
     The worker of this process takes calls of all runs of the database, and would refuse those with effects.
+
+    Raises:
+        SpecError: Another process drives a run.
     """
     if console.settings.run_effects:
         return
+    others = [each for each in await asyncio.to_thread(stored_runs, console.settings.runs) if each.id != run.run_id]
+    if any(each.status == "running" for each in others):
+        text = "another run of this database goes on, and this console would refuse its calls with effects"
+        raise SpecError("durable", [f"{text}; wait until it has ended, or start the console with --run-effects"])
+
+
+def stored_runs(url: str | None) -> list[RunState]:
+    """Return the runs of a database, the newest first; none if its file does not exist yet.
+
+    Raises:
+        SpecError: The database cannot be used.
+        ImportError: The extra is not installed.
+    """
     from neuroscript.workflow.durable.inspection import list_runs
 
-    others = [each for each in await asyncio.to_thread(list_runs, console.settings.runs) if each.id != run.run_id]
-    if any(each.status == "running" for each in others):
-        text = "another process drives a run of this database, and this console would refuse its calls with effects"
-        run.problems = (f"{text}; wait until it has ended, or start the console with --run-effects",)
-        _show_end(activity, run, show)
-
-
-def traces_of(visitor: Visitor) -> list[tuple[Activity, Trace]]:
-    """Return the runs of a browser that have a trace, the newest first."""
-    found = [each for each in visitor.activities if each.kind == KIND and isinstance(each.view, PlanRun)]
-    return [(each, each.view.trace) for each in found if each.view.trace is not None]
+    if url is not None and url.startswith(SQLITE) and not Path(url.removeprefix(SQLITE)).exists():
+        return []
+    return list_runs(url)
