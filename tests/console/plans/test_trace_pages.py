@@ -55,8 +55,8 @@ def test_stored_trace_is_listed_and_shown(box: Box, plans: Path) -> None:
     text = text_of(page)
 
     assert '<a href="/plans/traces/run.json">run.json</a>' in listed
-    assert "failed p: failed, 4.00 s, run r1" in text
-    assert "save failed fs.write 2 +500 ms 3.50 s tool.failed: fs.write: the disk is full" in text
+    assert "failed p: failed, 4 s, run r1" in text
+    assert "save failed fs.write 2 +500 ms 3.5 s tool.failed: fs.write: the disk is full" in text
     assert "error plan.failed: save failed" in text
     assert '<g id="box-save"><title>save: fs.write, failed' in page
     assert '<svg class="timeline-picture"' in page

@@ -119,7 +119,7 @@ class PlanRun:
     def of(cls, file: str, plan: Plan, run_id: str = "") -> PlanRun:
         """Return a run that has not begun."""
         try:
-            picture = plan_picture(plan)
+            picture = plan_picture(plan, has_states=True)
         except ValueError:
             picture = None
         return cls(file, plan, run_id, picture, {node.name: NodeProgress() for node in plan.nodes})
