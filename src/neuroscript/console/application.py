@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 import attrs
 
@@ -15,6 +16,7 @@ from neuroscript.console import access
 from neuroscript.console.activities import Activity
 from neuroscript.console.approvals import routes as approval_routes
 from neuroscript.console.approvals.requests import waiting_count
+from neuroscript.console.chat import routes as chat_routes
 from neuroscript.console.console import Console, Settings
 from neuroscript.console.rendering import STATIC, message, not_found, redirect
 from neuroscript.console.routing import VISITOR, get, post, visitor_of
@@ -49,7 +51,10 @@ class Area:
     is_shown: Callable[[Console], bool] = lambda _: True
 
 
-AREAS: Final[tuple[Area, ...]] = (Area("approvals", "Approvals"),)
+AREAS: Final[tuple[Area, ...]] = (
+    Area("approvals", "Approvals"),
+    Area("chat", "Chat", lambda console: console.settings.model is not None),
+)
 """The parts of the console, in the order of the navigation."""
 
 
@@ -160,6 +165,7 @@ def _pages(console: Console) -> Starlette:
     routes.append(Mount("/static", StaticFiles(directory=STATIC), name="static"))
     pages = Starlette(routes=routes, exception_handlers={HTTPException: _http_error, Exception: _internal_error})
     pages.state.console = console
+    pages.state.chats = WeakKeyDictionary()
     pages.state.waiting_approvals = lambda: waiting_count(console)
     pages.state.areas = tuple(each for each in AREAS if each.is_shown(console))
     names = {route.name: frozenset(route.param_convertors) for route in routes}
@@ -169,7 +175,7 @@ def _pages(console: Console) -> Starlette:
 
 def _area_routes() -> list[Any]:
     """Return the routes of all areas."""
-    return [*approval_routes.ROUTES]
+    return [*approval_routes.ROUTES, *chat_routes.ROUTES]
 
 
 async def home(request: Request) -> Response:

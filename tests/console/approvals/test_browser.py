@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 from tests.browsers import PageOpener, accessibility_violations
 from tests.console.approvals.conftest import ServedDesk
+from tests.console.approvals.desks import in_thread, until
 
 from neuroscript import Approval
 from neuroscript.console import User
@@ -97,8 +98,6 @@ def test_expired_request_says_so(desk: ServedDesk, open_page: PageOpener) -> Non
 
 def test_withdrawn_request_says_so(desk: ServedDesk, open_page: PageOpener) -> None:
     """The session of the call was closed meanwhile."""
-    from tests.console.approvals.desks import in_thread
-
     session = desk.engine.session()
     call = in_thread(lambda: session.execute({"name": "desk.delete", "arguments": ["a"]}))
     desk.waiting()
@@ -234,7 +233,7 @@ def test_notification_is_asked_for_by_a_button(desk: ServedDesk, open_page: Page
     page.get_by_role("button", name="Notify me of new requests").click()
     page.evaluate("window.isHidden = true; document.dispatchEvent(new Event('visibilitychange'))")
     call = desk.call("desk.delete", "private")
-    page.wait_for_function("window.notifications.length === 1")
+    until(lambda: page.evaluate("window.notifications.length") == 1)
 
     assert page.evaluate("window.notifications") == ["A call waits for an approval: desk.delete"]
     desk.answer(desk.waiting()[0], Approval.reject())
