@@ -86,14 +86,19 @@ def test_new_requests_are_announced_and_not_inserted(desk: ServedDesk, open_page
 
 def test_expired_request_says_so(desk: ServedDesk, open_page: PageOpener) -> None:
     """The card stays where it is, without working buttons."""
-    desk.inbox.timeout_seconds = 2.0
-    call = desk.call("desk.delete", "a")
-    desk.waiting()
     page = inbox_page(desk, open_page)
+    for seconds in (2.0, 8.0, 32.0):  # a busy machine may not show the page before the first request expires
+        desk.inbox.timeout_seconds = seconds
+        call = desk.call("desk.delete", "a")
+        desk.waiting()
+        page.reload()
+        if card(page).count():
+            break
+        call.result()
 
-    expect(card(page)).to_contain_text("This request expired at")
+    expect(card(page)).to_contain_text("This request expired at", timeout=60_000)
     expect(page.get_by_role("button", name="Reject", exact=True)).to_be_disabled()
-    assert "no user answered within 2 s" in str(call.result().error)
+    assert f"no user answered within {seconds:g} s" in str(call.result().error)
 
 
 def test_withdrawn_request_says_so(desk: ServedDesk, open_page: PageOpener) -> None:
