@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 from neuroscript._imports import missing_extra
 from neuroscript.coercion.parameters import FLAG, instance, require
@@ -140,6 +141,7 @@ def _pages(console: Console) -> Starlette:
     routes.append(Mount("/static", StaticFiles(directory=STATIC), name="static"))
     pages = Starlette(routes=routes, exception_handlers={HTTPException: _http_error, Exception: _internal_error})
     pages.state.console = console
+    pages.state.chats = WeakKeyDictionary()
     pages.state.waiting_approvals = lambda: waiting_count(console)
     pages.state.areas = tuple(each for each in AREAS if each.is_shown(console))
     names = {route.name: frozenset(route.param_convertors) for route in routes}
