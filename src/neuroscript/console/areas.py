@@ -10,6 +10,7 @@ import attrs
 from neuroscript.console.approvals.routes import ROUTES as APPROVALS
 from neuroscript.console.audit.routes import ROUTES as AUDIT
 from neuroscript.console.console import Console
+from neuroscript.console.health.routes import ROUTES as HEALTH
 from neuroscript.console.policy.routes import ROUTES as POLICY
 
 
@@ -34,5 +35,6 @@ AREAS: Final = (
     Area("approvals", "Approvals", APPROVALS),
     Area("audit", "Audit", AUDIT),
     Area("policy", "Policy", POLICY),
+    Area("health", "Health", HEALTH),
 )
 """All areas."""

@@ -6,12 +6,16 @@ import os
 import sys
 from argparse import Namespace
 from contextlib import redirect_stdout
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from neuroscript.cli.doctor.command import run_checks
 from neuroscript.cli.env.choices import file_of
 from neuroscript.cli.env.engine import MakeEngine, open_engine
 from neuroscript.cli.env.http_service import serve_http
+from neuroscript.cli.env.mcp_servers import tables
 from neuroscript.cli.terminal.exit_codes import OK, UsageError, require_extra
+from neuroscript.cli.terminal.inputs import key_of
 from neuroscript.cli.terminal.output import Output
 from neuroscript.interop.http_server.addresses import is_loopback
 
@@ -35,14 +39,16 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     users = _users(options)
     output.serve()
     with redirect_stdout(sys.stderr), open_engine(make_engine, output, options) as engine:
-        application = app(engine, is_local=is_loopback(options.bind), users=users, **_parts(options))
+        application = app(
+            engine, is_local=is_loopback(options.bind), users=users, **_parts(options, make_engine is None, output)
+        )
         certificate = None if options.certificate is None else (options.certificate, options.certificate_key)
         path = application.link() if application.console.settings.is_local else "/"
         serve_http(application, engine, (options.bind, options.port), output, path, certificate)
     return OK
 
 
-def _parts(options: Namespace) -> dict[str, Any]:
+def _parts(options: Namespace, is_own: bool, output: Output) -> dict[str, Any]:
     """Return what the console shows besides tools."""
     return {
         "run_effects": options.run_effects,
@@ -51,6 +57,10 @@ def _parts(options: Namespace) -> dict[str, Any]:
         "approvals": options.approvals,
         "policy_file": file_of(vars(options)),
         "audit": [options.audit] if options.audit is not None else [],
+        "audit_key": None if options.audit_key is None else key_of(options.audit_key, output),
+        "servers": tables(vars(options), is_own, output),
+        "lock": options.locked,
+        "checks": partial(run_checks, options),
     }
 
 
