@@ -21,6 +21,9 @@ from neuroscript.errors import AuditError
 INDEX_SECONDS: Final = 0.01
 """Seconds for which the background holds the index before a page may use it."""
 
+REQUEST_SECONDS: Final = 0.03
+"""Seconds for which a request adds to an index that is not complete, so that small logs are complete at once."""
+
 PAUSE_SECONDS: Final = 0.01
 """Seconds in between, so that a waiting page comes first."""
 
@@ -98,13 +101,14 @@ class ShownLog:
         Args:
             head: A head that was stored before, or None.
         """
-        return verify(self.path, key=self.key, head=head)
+        key = None if LogReader(self.path).is_database else self.key
+        return verify(self.path, key=key, head=head)
 
     def _read(self, work: Callable[[LogReader], T]) -> T:
         try:
             if self._reader is None:
                 self._reader = LogReader(self.path)
-            self._reader.update()
+            self._reader.update(REQUEST_SECONDS)
             return work(self._reader)
         except AuditError as error:
             self._reader = None
