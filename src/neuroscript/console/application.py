@@ -8,7 +8,14 @@ from pathlib import Path
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
-from neuroscript._imports import missing_extra
+from starlette.applications import Starlette
+from starlette.datastructures import FormData
+from starlette.exceptions import HTTPException
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Mount
+from starlette.staticfiles import StaticFiles
+
 from neuroscript.coercion.parameters import FLAG, instance, require
 from neuroscript.console import access
 from neuroscript.console.activities import Activity
@@ -20,17 +27,6 @@ from neuroscript.console.routing import VISITOR, get, post, visitor_of
 from neuroscript.console.users import User
 from neuroscript.engine.engine import Engine
 from neuroscript.interop.http_server.guard import RequestGuard
-
-try:
-    from starlette.applications import Starlette
-    from starlette.datastructures import FormData
-    from starlette.exceptions import HTTPException
-    from starlette.requests import HTTPConnection, Request
-    from starlette.responses import Response, StreamingResponse
-    from starlette.routing import Mount
-    from starlette.staticfiles import StaticFiles
-except ImportError as error:
-    raise missing_extra("the web console needs Starlette, uvicorn and Jinja2", "console", error) from None
 
 
 def app(
