@@ -16,7 +16,6 @@ from neuroscript import ExecutionPolicy
 from neuroscript.console import Inbox, app
 from neuroscript.workflow import save_trace
 
-
 REJECTED = "error: Failed to load resource: the server responded with a status of 422"
 
 
