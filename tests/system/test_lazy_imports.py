@@ -60,7 +60,7 @@ LAZY_IMPORTS: Final = {
     "cli.plans.durable_runs": "workflow.durable workflow.durable.inspection",
     "cli.plans.run_plan": "cli.chat.conversation cli.env.approvers workflow.durable workflow.trace.file",
     "cli.plans.worker": "workflow.durable.worker",
-    "cli.plugins.command": "cli.plugins.lock discovery.probe",
+    "cli.plugins.command": "cli.plugins.lock config.lock_diff discovery.probe",
     "cli.policy.check": "engine.explanation.isolation",
     "cli.terminal.argument_parser": "io.near_names",
     "cli.terminal.inputs": "audit.keys",

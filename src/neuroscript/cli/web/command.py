@@ -6,14 +6,18 @@ import os
 import sys
 from argparse import Namespace
 from contextlib import AbstractContextManager, nullcontext, redirect_stdout
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from neuroscript.cli.chat.conversation import open_model
 from neuroscript.cli.chat.models import MODEL
+from neuroscript.cli.doctor.command import run_checks
 from neuroscript.cli.env.choices import file_of
 from neuroscript.cli.env.engine import MakeEngine, open_engine
 from neuroscript.cli.env.http_service import serve_http
+from neuroscript.cli.env.mcp_servers import tables
 from neuroscript.cli.terminal.exit_codes import OK, UsageError, require_extra
+from neuroscript.cli.terminal.inputs import key_of
 from neuroscript.cli.terminal.output import Output
 from neuroscript.errors import LLMError
 from neuroscript.interop.http_server.addresses import is_loopback
@@ -45,8 +49,8 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
         _open_model(options) as model,
         open_engine(make_engine, output, options, inbox, llm=model) as engine,
     ):
-        is_local = is_loopback(options.bind)
-        application = app(engine, is_local=is_local, users=users, inbox=inbox, model=model, **_parts(options))
+        shown = _parts(options, make_engine is None, output)
+        application = app(engine, is_local=is_loopback(options.bind), users=users, inbox=inbox, model=model, **shown)
         certificate = None if options.certificate is None else (options.certificate, options.certificate_key)
         path = application.link() if application.console.settings.is_local else "/"
         serve_http(application, engine, (options.bind, options.port), output, path, certificate)
@@ -67,7 +71,7 @@ def _open_model(options: Namespace) -> AbstractContextManager[Model | None]:
         raise UsageError(str(error)) from None
 
 
-def _parts(options: Namespace) -> dict[str, Any]:
+def _parts(options: Namespace, is_own: bool, output: Output) -> dict[str, Any]:
     """Return what the console shows besides tools."""
     return {
         "run_effects": options.run_effects,
@@ -76,6 +80,10 @@ def _parts(options: Namespace) -> dict[str, Any]:
         "approvals": options.approvals or options.suspend,
         "policy_file": file_of(vars(options)),
         "audit": [options.audit] if options.audit is not None else [],
+        "audit_key": None if options.audit_key is None else key_of(options.audit_key, output),
+        "servers": tables(vars(options), is_own, output),
+        "lock": options.locked,
+        "checks": partial(run_checks, options),
     }
 
 
