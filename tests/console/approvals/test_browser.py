@@ -110,7 +110,8 @@ def test_withdrawn_request_says_so(desk: ServedDesk, open_page: PageOpener) -> N
     session.close()
 
     expect(card(page)).to_contain_text("This request was withdrawn at")
-    assert call.result().error.code == "engine.closed"
+    error = call.result().error
+    assert (error.code, error.retry) == ("engine.closed", "never")
 
 
 def test_arguments_are_checked_while_typing_and_used(desk: ServedDesk, open_page: PageOpener) -> None:

@@ -9,8 +9,8 @@ from time import monotonic
 from typing import Any, Final
 
 import attrs
-from starlette.requests import Request
 
+from neuroscript._imports import missing_extra
 from neuroscript.console.activities import Activity
 from neuroscript.console.approvals.requests import ended_text, inbox_of, live_entry
 from neuroscript.console.approvals.routes import card_context
@@ -35,6 +35,11 @@ from neuroscript.llm.loop import aconverse
 from neuroscript.llm.turn_record import TurnRecord, completed_part, without_system_turn
 from neuroscript.runtime.interfaces import ToolCall, Turn
 from neuroscript.runtime.result_text import value_text
+
+try:
+    from starlette.requests import Request
+except ImportError as error:
+    raise missing_extra("the web console needs Starlette, uvicorn and Jinja2", "console", error) from None
 
 TEXT_SECONDS: Final = 0.1
 """Minimum seconds between two updates of a text that arrives."""
