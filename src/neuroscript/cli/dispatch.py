@@ -47,6 +47,7 @@ MODULES: Final = {
     "mcp logout": "mcp.login",
     "gateway": "gateway.command",
     "openapi serve": "openapi.serve",
+    "web": "web.command",
     "worker": "plans.worker",
     **{f"runs {action}": "plans.durable_runs" for action in ("list", "show", "resume", "cancel")},
     "completion": "completion",

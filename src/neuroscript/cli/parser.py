@@ -416,6 +416,7 @@ COMMANDS: Final[Mapping[str, str | Callable[[Any, Completer | None, Completer | 
     "models": "chat.models:add_models",
     "mcp": "mcp.options:add_mcp",
     "gateway": "gateway.options:add_gateway",
+    "web": "web.options:add_web",
     "openapi": "openapi.options:add_openapi",
     "worker": "plans.durable_options:add_worker",
     "runs": "plans.durable_options:add_runs",

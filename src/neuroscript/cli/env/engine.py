@@ -41,6 +41,7 @@ COMMANDS_THAT_RUN_TOOLS: Final = (
     "chat",
     "mcp",
     "openapi",
+    "web",
     "worker",
     "runs",
 )

@@ -50,7 +50,14 @@ def token_of(options: Namespace) -> str:
     return token
 
 
-def serve_http(application: Any, closing: Closing, address: tuple[str, int], output: Output, path: str) -> None:
+def serve_http(
+    application: Any,
+    closing: Closing,
+    address: tuple[str, int],
+    output: Output,
+    path: str,
+    certificate: tuple[str, str | None] | None = None,
+) -> None:
     """Serve an application until the process receives a signal.
 
     Args:
@@ -58,18 +65,27 @@ def serve_http(application: Any, closing: Closing, address: tuple[str, int], out
         closing: What is closed before the process ends.
         address: A host and a port; 0 chooses a free one.
         path: The path to print with the address.
+        certificate: The files of a certificate chain and of its private key, to serve HTTPS; the key may be in the
+            first file.
 
     Raises:
-        UsageError: The address cannot be used.
+        UsageError: The address or the certificate cannot be used.
     """
     from neuroscript.interop.http_server.listener import server
 
     host, port = address
+    chain, key = certificate or (None, None)
+    serving = server(application, certificate=chain, key=key)
+    try:
+        serving.config.load()
+    except OSError as error:  # ssl.SSLError is one
+        raise UsageError(f"the certificate or its key cannot be used ({type(error).__name__})") from None
+    scheme = "http" if certificate is None else "https"
     with _bound(host, port) as bound:
         shown_host = f"[{host}]" if ":" in host else host
         exit_on_signals(closing)  # before the address is printed, because the process may then be ended
-        output.say(f"serving at http://{shown_host}:{bound.getsockname()[1]}{path}")
-        server(application).run(sockets=[bound])  # on a signal, it stops, and raises the signal again
+        output.say(f"serving at {scheme}://{shown_host}:{bound.getsockname()[1]}{path}")
+        serving.run(sockets=[bound])  # on a signal, it stops, and raises the signal again
 
 
 def _bound(host: str, port: int) -> socket.socket:

@@ -66,6 +66,7 @@ class RequestGuard:
         authenticator: Finds out who sent a request; None accepts every sender.
         origins: Origins of web pages that may access the service, in addition to those of this machine.
         is_local: Whether only this machine may access the service; requests must then name a local host.
+        accepts_own_pages: Whether pages of the host that a request names may access the service, which serves pages.
         slowest: Timeout for receiving a whole request body, in seconds.
         single_headers: Headers that may occur only once, in lower case, and what to respond otherwise.
         respond: Returns the response to a request that is refused, from its text, status and headers.
@@ -78,6 +79,7 @@ class RequestGuard:
         authenticator: Authenticator | None = None,
         origins: Iterable[str] = (),
         is_local: bool = True,
+        accepts_own_pages: bool = False,
         slowest: float = BODY_TIMEOUT_SECONDS,
         single_headers: Mapping[str, str] | None = None,
         respond: Respond = Response,
@@ -86,6 +88,7 @@ class RequestGuard:
         self._authenticator = authenticator
         self._origins = frozenset(origins)
         self._is_local = is_local
+        self._accepts_own_pages = accepts_own_pages
         self._slowest = slowest
         self._single_headers = single_headers or {}
         self._respond = respond
@@ -149,7 +152,7 @@ class RequestGuard:
         hosts = headers.getlist("host")
         if self._is_local and not (hosts and all(is_loopback(host_of(each)) for each in hosts)):
             return self._respond("this server only accepts requests from its own machine", 421, None)
-        if not all(map(self._is_origin, headers.getlist("origin"))):
+        if not all(self._is_origin(each, hosts) for each in headers.getlist("origin")):
             return self._respond("pages of this origin may not access this server", 403, None)
         if self._authenticator is not None:
             sender = await self._sender(self._authenticator, headers.getlist("authorization"))
@@ -175,9 +178,12 @@ class RequestGuard:
             LOGGER.error("requests are refused, because the authenticator failed (%s)", reason)
         return FAILED
 
-    def _is_origin(self, origin: str) -> bool:
+    def _is_origin(self, origin: str, hosts: list[str]) -> bool:
         scheme, _, host = origin.partition("://")
-        return origin in self._origins or (scheme in ("http", "https") and is_loopback(host_of(host)))
+        if origin in self._origins:
+            return True
+        is_own = self._accepts_own_pages and [host] == hosts
+        return scheme in ("http", "https") and (is_own or is_loopback(host_of(host)))
 
 
 async def _answer_lifespan(receive: Any, send: Any) -> None:

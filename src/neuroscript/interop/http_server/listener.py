@@ -50,7 +50,12 @@ LOG_SECONDS: Final = 60.0
 
 
 def server(
-    application: Any, *, header_seconds: float = HEADER_SECONDS, max_connections: int | None = None
+    application: Any,
+    *,
+    header_seconds: float = HEADER_SECONDS,
+    max_connections: int | None = None,
+    certificate: str | None = None,
+    key: str | None = None,
 ) -> uvicorn.Server:
     """Return a server for an application behind a `guard.RequestGuard`.
 
@@ -59,6 +64,8 @@ def server(
     Args:
         header_seconds: Maximum time of a connection without an admitted request, in seconds.
         max_connections: Maximum number of open connections; None derives it from the descriptor limit of the process.
+        certificate: A file with the certificate chain in PEM format; with it, only HTTPS is served.
+        key: The file of its private key; None means that it is in the same file.
     """
     peers = Peers(connection_limit() if max_connections is None else max_connections)
     config = uvicorn.Config(
@@ -70,6 +77,8 @@ def server(
         log_level="warning",
         access_log=False,
         timeout_graceful_shutdown=1,
+        ssl_certfile=certificate,
+        ssl_keyfile=key,
     )
     return _Server(config)
 

@@ -1,0 +1,1 @@
+"""``neuroscript web``: serve the web console."""
