@@ -37,7 +37,7 @@ class Control(StrEnum):
     BYTES = "bytes"
     NULL = "null"
     JSON = "json"
-    SECRET = "secret"
+    SECRET = "secret"  # noqa: S105
     LIST = "list"
     TUPLE = "tuple"
     MAP = "map"

@@ -20,6 +20,7 @@ from neuroscript.coercion.types import ArgType
 from neuroscript.console.forms.controls import (
     AS_ENTERED,
     AS_JSON,
+    CONTAINERS,
     MAX_CONTROLS,
     NULL,
     Control,
@@ -40,7 +41,7 @@ NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)
 
 MAX_NUMBER_CHARS: Final = 400
 
-SECRET_KEY: Final = "$secret"
+SECRET_KEY: Final = "$secret"  # noqa: S105
 """The only key of an object that stands for a secret where arguments are shown."""
 
 
@@ -143,15 +144,15 @@ class _Reader:
             return self._secret(arg, name, is_item)
         if state == AS_JSON or control is Control.JSON:
             return self._json(name, where, is_item or state == AS_ENTERED)
+        if control in CONTAINERS and not (is_item or arg.required) and self._is_blank(arg, name, level):
+            return ABSENT
         match control:
             case Control.LIST:
-                items = self._items(item_spec(arg), name, where, level + 1)
-                return ABSENT if not items and self._may_be_absent(arg, state, is_item) else items
+                return self._items(item_spec(arg), name, where, level + 1)
             case Control.TUPLE:
-                return self._tuple(arg, name, where, level, may_be_absent=self._may_be_absent(arg, state, is_item))
+                return self._tuple(arg, name, where, level)
             case Control.MAP:
-                found = self._map(arg, name, where, level)
-                return ABSENT if not found and self._may_be_absent(arg, state, is_item) else found
+                return self._map(arg, name, where, level)
             case Control.UNION:
                 return self._union(arg, name, where, level, is_item)
             case Control.BYTES:
@@ -161,7 +162,7 @@ class _Reader:
             return ABSENT
         match control:
             case Control.NUMBER:
-                return _number(text, arg.type)
+                return number_of(text, arg.type)
             case Control.BOOLEAN:
                 return {"true": True, "false": False}.get(text, text)
             case Control.CHOICE:
@@ -170,8 +171,29 @@ class _Reader:
                 return None
         return text
 
-    def _may_be_absent(self, arg: ArgSpec, state: str, is_item: bool) -> bool:
-        return not (is_item or arg.required or state == AS_ENTERED)
+    def _is_blank(self, arg: ArgSpec, name: str, level: int, *, is_item: bool = False) -> bool:
+        """Return whether the user has entered nothing for a value."""
+        if self._sent.state(name) or self._sent.file(name) is not None:
+            return False
+        control = control_of(arg, level)
+        match control:
+            case Control.LIST:
+                return not self._sent.items(name)
+            case Control.TUPLE:
+                parts = [(each, child(name, index)) for index, each in enumerate(arg.prefix_items)]
+                return all(self._is_blank(each, inner, level + 1, is_item=True) for each, inner in parts)
+            case Control.MAP:
+                keys = all(self._is_blank(key, child(name, key.name), level + 1) for key in arg.keys)
+                return keys and not self._sent.items(part(name, ENTRIES))
+            case Control.UNION:
+                default = default_text(arg, control, is_item=is_item)
+                text = self._sent.text(part(name, VARIANT), default)
+                index = _index(text, len(arg.any_of))
+                if text != default or index is None:
+                    return text == default
+                return self._is_blank(arg.any_of[index], part(name, VALUE), level + 1, is_item=is_item)
+        default = default_text(arg, control, is_item=is_item)
+        return self._sent.text(name, default) == default
 
     def _problem(self, where: Where, text: str) -> Any:
         self.problems.append(FormProblem(place(where), text))
@@ -200,9 +222,7 @@ class _Reader:
         ]
         return [None if value is ABSENT else value for value in values]
 
-    def _tuple(self, arg: ArgSpec, name: str, where: Where, level: int, *, may_be_absent: bool) -> Any:
-        if may_be_absent and self._sent.is_blank(name):
-            return ABSENT
+    def _tuple(self, arg: ArgSpec, name: str, where: Where, level: int) -> list[Any]:
         values = [
             self._value(each, child(name, index), (where, index), level + 1, is_item=True)
             for index, each in enumerate(arg.prefix_items)
@@ -270,7 +290,7 @@ def _is_key(key: object) -> bool:
     return key is None or isinstance(key, (str, int, float, bytes))
 
 
-def _number(text: str, kind: ArgType) -> Any:
+def number_of(text: str, kind: ArgType) -> Any:
     """Return the number that a text is, or the text, which coercion repairs or refuses."""
     if len(text) > MAX_NUMBER_CHARS or NUMBER.fullmatch(text) is None:
         return text
@@ -288,5 +308,3 @@ def _secret_value(arg: ArgSpec, text: str) -> Any:
         return parse_json(text)
     except NotJSON:
         return text
-
-

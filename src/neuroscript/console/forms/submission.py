@@ -61,12 +61,6 @@ class Submission:
         """Return the indexes of the items of a list, or of the entries of a map."""
         return self._indexes.get(name, [])
 
-    def is_blank(self, name: str) -> bool:
-        """Return whether no field within another one has a text or a file."""
-        inside = f"{name}."
-        texts = (text for key, text in self.texts.items() if key.startswith(inside) and "$" not in key[len(inside) :])
-        return not any(texts) and not any(key.startswith(inside) for key in self.files)
-
     @cached_property
     def _indexes(self) -> Mapping[str, list[int]]:
         found: dict[str, set[int]] = {}

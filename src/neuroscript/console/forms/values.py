@@ -6,8 +6,9 @@ A value that its control cannot show exactly is written as JSON. Secrets are lef
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final
 
 from neuroscript.coercion.plain_data import to_plain
 from neuroscript.coercion.types import ArgType
@@ -26,12 +27,12 @@ from neuroscript.console.forms.controls import (
     value_spec,
 )
 from neuroscript.console.forms.names import ENCODING, ENTRIES, ITEM, KEY, ROOT, STATE, VALUE, VARIANT, child, part
-from neuroscript.console.forms.reader import _number
+from neuroscript.console.forms.reader import number_of
 from neuroscript.console.forms.submission import Submission
 from neuroscript.io.text import json_text
 from neuroscript.spec.tool_spec import ArgSpec
 
-MAX_FILLED: int = MAX_CONTROLS // 2
+MAX_FILLED: Final = MAX_CONTROLS // 2
 """Maximum number of controls that arguments fill; what exceeds it is written as JSON."""
 
 
@@ -71,9 +72,9 @@ class _Filling:
             if control is not Control.NULL or not is_item:
                 self.texts[part(name, STATE)] = NULL
             return
-        self.attempt(arg, name, value, lambda *each: self._put(control, *each, level, is_item))
+        self.attempt(arg, name, value, partial(self._put, control, level, is_item))
 
-    def attempt(self, arg: ArgSpec, name: str, value: Any, put: Any) -> None:
+    def attempt(self, arg: ArgSpec, name: str, value: Any, put: Callable[[ArgSpec, str, Any], None]) -> None:
         """Add the fields of a value by a function, or write the value as JSON if the function cannot."""
         before = dict(self.texts)
         try:
@@ -87,16 +88,16 @@ class _Filling:
     def put_variadic(self, arg: ArgSpec, name: str, value: Any) -> None:
         self._put_items(arg, name, value, 0)
 
-    def _put(self, control: Control, arg: ArgSpec, name: str, value: Any, level: int, is_item: bool) -> None:
+    def _put(self, control: Control, level: int, is_item: bool, arg: ArgSpec, name: str, value: Any) -> None:
         match control:
             case Control.LIST:
                 self._put_items(item_spec(arg), name, value, level)
-                self._mark_empty(arg, name, value, is_item)
+                self._mark_present(arg, name, is_item)
             case Control.TUPLE:
                 self._put_tuple(arg, name, value, level, is_item)
             case Control.MAP:
                 self._put_map(arg, name, value, level)
-                self._mark_empty(arg, name, value, is_item)
+                self._mark_present(arg, name, is_item)
             case Control.UNION:
                 self._put_alternative(arg, name, value, level, is_item)
             case Control.JSON:
@@ -106,7 +107,7 @@ class _Filling:
                 if self.texts[name] == "" and not is_item:
                     self.texts[part(name, STATE)] = AS_ENTERED
 
-    def _mark_empty(self, arg: ArgSpec, name: str, value: Any, is_item: bool) -> None:
+    def _mark_present(self, arg: ArgSpec, name: str, is_item: bool) -> None:
         if not is_item and not arg.required:
             self.texts[part(name, STATE)] = AS_ENTERED
 
@@ -123,7 +124,7 @@ class _Filling:
             raise _Misfit
         for index, (each, item) in enumerate(zip(arg.prefix_items, value, strict=True)):
             self.put(each, child(name, index), item, level + 1, is_item=True)
-        self._mark_empty(arg, name, value, is_item)
+        self._mark_present(arg, name, is_item)
 
     def _put_map(self, arg: ArgSpec, name: str, value: Any, level: int) -> None:
         if type(value) is not dict or len(value) > max(MAX_ITEMS, len(arg.keys)):
@@ -157,7 +158,7 @@ class _Filling:
                 return value
             case Control.NUMBER if type(value) in (int, float):
                 text = repr(value)
-                if (type(_number(text, arg.type)), _number(text, arg.type)) == (type(value), value):
+                if (type(number_of(text, arg.type)), number_of(text, arg.type)) == (type(value), value):
                     return text
             case Control.BOOLEAN if type(value) is bool:
                 return "true" if value else "false"
