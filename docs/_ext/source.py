@@ -43,7 +43,7 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "Run tools": (
         *("how-to/grant-capabilities", "how-to/approve-calls", "how-to/keep-mail-from-leaving"),
-        *("how-to/run-a-plugin-you-do-not-trust", "how-to/replace-the-host"),
+        *("how-to/run-a-plugin-you-do-not-trust", "how-to/replace-the-host", "how-to/use-the-web-console"),
         *("how-to/read-the-audit-log", "how-to/pin-what-you-load", "how-to/run-plans-on-several-machines"),
     ),
     "Use models": ("how-to/talk-to-a-model", "how-to/expose-tools-to-a-model", "how-to/run-a-models-tool-calls"),

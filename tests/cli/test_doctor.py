@@ -128,7 +128,7 @@ def test_missing_extra_is_optional(core: Path) -> None:
 
 def test_missing_enabled_plugin_is_broken(core: Path) -> None:
     """A bundle requests it, but it is not installed."""
-    parts = found(asked_alone(core, "--json", NEUROSCRIPT_PLUGINS="@web"), 1)
+    parts = found(asked_alone(core, "--json", NEUROSCRIPT_PLUGINS="@online"), 1)
 
     assert [*parts["plugins"].values()] == [
         {

@@ -65,8 +65,8 @@ def test_an_engine_accepts_a_bundle() -> None:
     ("name", "message"),
     [
         ("codings", "codings: unknown bundle; did you mean coding?"),
-        ("\x1b[2J", "\\x1b[2J: unknown bundle; available bundles: pure, files, coding, web, all"),
-        ("", ": unknown bundle; available bundles: pure, files, coding, web, all"),
+        ("\x1b[2J", "\\x1b[2J: unknown bundle; available bundles: pure, files, coding, online, all"),
+        ("", ": unknown bundle; available bundles: pure, files, coding, online, all"),
     ],
     ids=["alike", "unlike", "empty"],
 )
@@ -81,7 +81,7 @@ def test_an_unknown_bundle_is_reported(name: str, message: str) -> None:
 
 def test_bundles_can_be_mixed_with_distributions() -> None:
     """Each member is loaded once, at its first position."""
-    names = ("@files", "acme-tools", "@web")
+    names = ("@files", "acme-tools", "@online")
 
     assert expand_bundles(names) == ("neuroscript-std", "neuroscript-fs", "acme-tools", "neuroscript-http")
 

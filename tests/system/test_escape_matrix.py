@@ -129,6 +129,7 @@ COMMAND_WAYS = {
     "gateway",
     "openapi",
     "openapi serve",
+    "web",
     "worker",
     "runs",
     "runs resume",

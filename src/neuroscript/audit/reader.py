@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any, BinaryIO, Final
@@ -27,7 +27,7 @@ MAGIC: Final = b"SQLite format 3\0"
 
 BUFFER: Final = 256 * 1024
 
-SELECT: Final = "SELECT id, {} FROM calls WHERE id > ? ORDER BY id"
+SELECT: Final = "SELECT id, {} FROM calls WHERE {} ORDER BY id"
 
 
 def read(path: str | os.PathLike[str], *, unread: Callable[[int], None] | None = None) -> Iterator[dict[str, Any]]:
@@ -111,11 +111,22 @@ def rows(path: str | os.PathLike[str], after: int = 0) -> Iterator[tuple[int, di
     """
     try:
         with closing(open_database(path)) as connection:
-            columns = COLUMNS if has_labels(connection) else COLUMNS[:-1]
-            for id, *cells in connection.execute(SELECT.format(", ".join(columns)), (after,)):
-                yield id, _row(dict(zip(columns, cells, strict=True)))
+            yield from _rows_where(connection, "id > ?", (after,))
     except sqlite3.Error as error:
         raise unreadable_error(error) from None
+
+
+def rows_of(connection: sqlite3.Connection, ids: Sequence[int]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the id and the record of each database row with one of these ids, in order; raise errors as SQLite does."""
+    yield from _rows_where(connection, f"id IN ({', '.join('?' * len(ids))})", tuple(ids))
+
+
+def _rows_where(
+    connection: sqlite3.Connection, condition: str, parameters: tuple[int, ...]
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    columns = COLUMNS if has_labels(connection) else COLUMNS[:-1]
+    for id, *cells in connection.execute(SELECT.format(", ".join(columns), condition), parameters):
+        yield id, _row(dict(zip(columns, cells, strict=True)))
 
 
 def open_database(path: str | os.PathLike[str]) -> sqlite3.Connection:

@@ -50,6 +50,7 @@ CREATE TABLE IF NOT EXISTS calls (
 CREATE UNIQUE INDEX IF NOT EXISTS calls_by_number ON calls (run, call) WHERE call > 0;
 CREATE INDEX IF NOT EXISTS calls_by_tool ON calls (tool, time);
 CREATE INDEX IF NOT EXISTS calls_by_failure ON calls (code, time) WHERE code <> 'ok';
+CREATE INDEX IF NOT EXISTS calls_by_parent ON calls (run, parent) WHERE depth > 1;
 """
 
 ADD_LABELS: Final = "ALTER TABLE calls ADD COLUMN labels TEXT NOT NULL DEFAULT '[]'"

@@ -8,8 +8,10 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable
+from operator import attrgetter
 from secrets import token_urlsafe
 from time import time
 from typing import Any, Final, Literal
@@ -19,7 +21,7 @@ import attrs
 from neuroscript.coercion.context import type_name
 
 MAX_EVENTS: Final = 5_000
-"""Maximum number of stored events of one activity; later ones that append are counted, and not shown."""
+"""Maximum number of stored events of one activity; later ones are counted, and not shown, unless they replace one."""
 
 MAX_EVENT_CHARS: Final = 4_000_000
 """Maximum number of stored characters of one activity."""
@@ -48,14 +50,16 @@ class ActivityEvent:
     """A change of a page.
 
     Attributes:
+        number: Increases with each event of an activity, from 1.
         html: What is added, already escaped.
         target: The id of the element that changes; ``""`` for the element that receives the events.
         mode: Whether the content of the element is replaced, or the event is added at its end.
     """
 
+    number: int
     html: str
-    target: str = ""
-    mode: Mode = "append"
+    target: str
+    mode: Mode
 
 
 @attrs.define(eq=False)
@@ -78,6 +82,7 @@ class Activity:
     ended: float | None = None
     events: list[ActivityEvent] = attrs.field(factory=list, repr=False)
     omitted: int = 0
+    _number: int = 0
     _chars: int = 0
     _task: asyncio.Task[object] | None = attrs.field(default=None, repr=False)
     _changed: asyncio.Event = attrs.field(factory=asyncio.Event, repr=False)
@@ -89,7 +94,7 @@ class Activity:
         return self.ended is not None
 
     def emit(self, html: str, *, target: str = "", mode: Mode = "append") -> None:
-        """Add an event, from any thread; an activity with too many events omits those that append.
+        """Add an event, from any thread. An activity with too many events omits it, unless it replaces one.
 
         Args:
             html: Rendered by a template, so that all text in it is escaped.
@@ -100,26 +105,24 @@ class Activity:
             self._loop.call_soon_threadsafe(self._add, html, target, mode)
 
     def _add(self, html: str, target: str, mode: Mode) -> None:
-        is_full = len(self.events) >= MAX_EVENTS or self._chars + len(html) > MAX_EVENT_CHARS
         if mode == "replace":
-            self._replace(ActivityEvent(html, target, mode), is_full)
-        elif is_full:
+            self._forget(target)
+        if len(self.events) >= MAX_EVENTS or self._chars + len(html) > MAX_EVENT_CHARS:
             self.omitted += 1
             return
-        else:
-            self.events.append(ActivityEvent(html, target, mode))
-            self._chars += len(html)
+        self._number += 1
+        self.events.append(ActivityEvent(self._number, html, target, mode))
+        self._chars += len(html)
         self._wake()
 
-    def _replace(self, event: ActivityEvent, is_full: bool) -> None:
-        """Add an event that replaces the content of an element; when full, it takes the place of the one before it."""
-        if is_full:
-            for index in range(len(self.events) - 1, -1, -1):
-                if self.events[index].mode == "replace" and self.events[index].target == event.target:
-                    self.events[index] = event
-                    return
-        self.events.append(event)
-        self._chars += len(event.html)
+    def _forget(self, target: str) -> None:
+        """Remove what an event replaces; what was added inside of it is then left out by pages that connect later."""
+        for index in range(len(self.events) - 1, -1, -1):
+            event = self.events[index]
+            if event.mode == "replace" and event.target == target:
+                self._chars -= len(event.html)
+                del self.events[index]
+                return
 
     def cancel(self) -> None:
         """Cancel the work; it ends when its task has ended."""
@@ -132,14 +135,11 @@ class Activity:
             await self._changed.wait()
 
     async def stream(self, after: int = 0) -> AsyncIterator[str]:
-        """Yield the events from number *after* on as server-sent events, until the work has ended.
-
-        The id of each event is the number of events up to it.
-        """
+        """Yield the events after a number as server-sent events, until the work has ended."""
         while True:
-            while after < len(self.events):
-                event = self.events[after]
-                after += 1
+            while (at := bisect_right(self.events, after, key=attrgetter("number"))) < len(self.events):
+                event = self.events[at]
+                after = event.number
                 yield f"id: {after}\ndata: {json.dumps(attrs.asdict(event))}\n\n"
             if self.finished:
                 yield f"event: end\nid: {after}\ndata: \n\n"

@@ -7,10 +7,6 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final, cast
 
 from neuroscript._imports import missing_extra
-from neuroscript.console.console import Console
-from neuroscript.console.users import Role
-from neuroscript.console.visitor import Visitor
-from neuroscript.interop.http_server.guard import MAX_BODY_BYTES
 
 try:
     from starlette.datastructures import FormData
@@ -20,6 +16,11 @@ try:
     from starlette.routing import Route
 except ImportError as error:
     raise missing_extra("the web console needs Starlette, uvicorn and Jinja2", "console", error) from None
+
+from neuroscript.console.console import Console
+from neuroscript.console.users import Role
+from neuroscript.console.visitor import Visitor
+from neuroscript.interop.http_server.guard import MAX_BODY_BYTES
 
 VISITOR: Final = "neuroscript.visitor"
 """The key for the `Visitor`, or None, in the scope of a request."""

@@ -23,7 +23,7 @@ BUNDLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "pure": ("std",),
         "files": ("std", "fs"),
         "coding": ("std", "fs", "git", "shell"),
-        "web": ("std", "http"),
+        "online": ("std", "http"),
         "all": tuple(EXTRAS),
     }
 )

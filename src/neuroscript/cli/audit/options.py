@@ -34,6 +34,10 @@ def add_audit(commands: Any, layout: Any) -> None:
     show.add_argument(
         "--label", metavar="PATTERN", help="show only calls whose data has a matching label, such as 'private*'"
     )
+    show.add_argument("--effect", metavar="EFFECT", help="show only calls of tools with this effect, such as deletes")
+    show.add_argument("--session", metavar="ID", help="show only calls of this session")
+    show.add_argument("--since", metavar="TIME", help="show only calls from this UTC date or time on: 2026-11-27T14:30")
+    show.add_argument("--until", metavar="TIME", help="show only calls before this UTC time, or up to this date")
     tail = _action(actions, layout, "tail", "show the last records and the head", "print the records as JSON lines")
     tail.add_argument(
         "-n",

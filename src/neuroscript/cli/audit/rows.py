@@ -1,69 +1,17 @@
-"""Audit records as rows for display; their types are checked, because an audit log may have been edited."""
+"""Audit entries as rows for display."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
-import attrs
-
+from neuroscript.audit.entries import Entry
 from neuroscript.cli.terminal.output import Cell, Rows, Style, cell
 from neuroscript.io.text import duration
 from neuroscript.runtime.records import CLOSED
 
 WIDTHS: Final = (20, 16)
 """The widths of the time and tool columns, which align the pages of a long output."""
-
-MAX_TIME_SECONDS: Final = 1e12
-"""The largest number that is accepted; a greater one is shown as 0."""
-
-
-@attrs.frozen
-class Entry:
-    """A record with an empty string or 0 for every missing value.
-
-    Attributes:
-        kind: ``intent``, ``outcome``, ``refused``, ``recovered`` or another string.
-        key: The run and the number of the call.
-        items: The number of items in a stream; None for other calls.
-        size: The total size of the result in bytes.
-    """
-
-    kind: str
-    tool: str
-    code: str
-    rule: str
-    key: tuple[str, int]
-    parent: int
-    time: float
-    seconds: float
-    needs: tuple[str, ...]
-    cut: int
-    items: int | None = None
-    size: int = 0
-    labels: tuple[str, ...] = ()
-
-
-def entry_of(record: Mapping[str, Any]) -> Entry:
-    """Return a record as an entry."""
-    spent = record.get("spent")
-    spent = spent if isinstance(spent, dict) else {}
-    return Entry(
-        kind=_text(record, "kind"),
-        tool=_text(record, "tool"),
-        code=_text(record, "code"),
-        rule=_text(record, "rule"),
-        key=(_text(record, "run"), int(_number(record, "call"))),
-        parent=int(_number(record, "parent")),
-        time=_number(record, "time"),
-        seconds=_number(record, "seconds"),
-        needs=_texts(record, "needs"),
-        cut=int(_number(record, "cut")),
-        items=int(_number(spent, "items")) if "items" in spent else None,
-        size=int(_number(spent, "result_bytes")),
-        labels=_texts(record, "labels"),
-    )
 
 
 def page(entries: list[Entry], begun: str) -> Rows:
@@ -112,20 +60,3 @@ def _stream_size(entry: Entry) -> str:
     if entry.items is None:
         return ""
     return f", {entry.items} item{'' if entry.items == 1 else 's'}, {entry.size} bytes"
-
-
-def _text(record: Mapping[str, Any], name: str) -> str:
-    value = record.get(name)
-    return value if isinstance(value, str) else ""
-
-
-def _texts(record: Mapping[str, Any], name: str) -> tuple[str, ...]:
-    value = record.get(name)
-    return tuple(each for each in value if isinstance(each, str)) if isinstance(value, list) else ()
-
-
-def _number(record: Mapping[str, Any], name: str) -> float:
-    value = record.get(name)
-    if type(value) not in (int, float) or not -MAX_TIME_SECONDS < value < MAX_TIME_SECONDS:  # type: ignore[operator]
-        return 0.0
-    return float(value)  # type: ignore[arg-type]

@@ -5,16 +5,17 @@ from __future__ import annotations
 import time
 from argparse import Namespace
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from fnmatch import fnmatchcase
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, BinaryIO, Final
 
 import attrs
 
 from neuroscript.audit.chain import Line, line_of
+from neuroscript.audit.entries import calls_of, entry_of
+from neuroscript.audit.filters import RecordFilter, parse_moment
 from neuroscript.audit.reader import data_of, is_database, number_lines, open_log, read, rows
-from neuroscript.cli.audit.rows import Entry, entry_of, page
+from neuroscript.cli.audit.rows import page
 from neuroscript.cli.terminal.exit_codes import OK, UsageError
 from neuroscript.cli.terminal.output import Output
 from neuroscript.cli.terminal.printing import show as show_page
@@ -63,7 +64,7 @@ class Unread:
 
 def show(options: Namespace, output: Output) -> int:
     """Show the matching calls of an audit log, the oldest first, and return the exit code."""
-    unread, count = Unread(), 0
+    unread, count, selected = Unread(), 0, _filter_of(options)
 
     def counted() -> Iterator[Record]:
         nonlocal count
@@ -73,10 +74,10 @@ def show(options: Namespace, output: Output) -> int:
 
     if options.json:
         for record in counted():
-            if _matches(entry_of(record), options):
+            if selected.matches(entry_of(record)):
                 output.json(record)
     else:
-        entries = (entry for entry in _calls(map(entry_of, counted())) if _matches(entry, options))
+        entries = filter(selected.matches, calls_of(map(entry_of, counted())))
         while part := list(islice(entries, ROWS_PER_PAGE)):
             show_page([page(part, NO_OUTCOME)], output)
     unread.report(options.file, count, output)
@@ -94,24 +95,29 @@ def tail(options: Namespace, output: Output) -> int:
     return OK
 
 
-def _matches(entry: Entry, options: Namespace) -> bool:
-    if options.tool is not None and not fnmatchcase(entry.tool, options.tool.lower()):
-        return False
-    if options.label is not None and not any(fnmatchcase(each, options.label) for each in entry.labels):
-        return False
-    return options.code is None or fnmatchcase(entry.code, options.code)
+def _filter_of(options: Namespace) -> RecordFilter:
+    """Return the filter of the options.
+
+    Raises:
+        UsageError: A time is invalid.
+    """
+    return RecordFilter(
+        tool=(options.tool or "").lower(),
+        code=options.code or "",
+        label=options.label or "",
+        effect=options.effect or "",
+        session=options.session or "",
+        since=_moment(options, "since"),
+        until=_moment(options, "until"),
+    )
 
 
-def _calls(entries: Iterable[Entry]) -> Iterator[Entry]:
-    """Yield one entry per call: its outcome, and at the end the calls without an outcome."""
-    begun: dict[tuple[str, int], Entry] = {}
-    for entry in entries:
-        if entry.kind == "intent":
-            begun[entry.key] = entry
-            continue
-        begun.pop(entry.key, None)
-        yield entry
-    yield from begun.values()
+def _moment(options: Namespace, name: str) -> float | None:
+    text: str | None = getattr(options, name)
+    try:
+        return None if text is None else parse_moment(text, is_end=name == "until")
+    except ValueError as error:
+        raise UsageError(f"--{name}: {error}") from None
 
 
 def _teller(options: Namespace, output: Output) -> Callable[[list[Record]], None]:

@@ -3,69 +3,18 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from statistics import median
+from collections.abc import Iterator
 from typing import Any
 
-import attrs
-
+from neuroscript.audit.entries import entry_of
 from neuroscript.audit.reader import read
-from neuroscript.cli.audit.rows import Entry, entry_of
+from neuroscript.audit.statistics import AuditStats, ToolStats
 from neuroscript.cli.audit.show import Unread
 from neuroscript.cli.terminal.exit_codes import OK
 from neuroscript.cli.terminal.output import EMPTY, Cell, Output, Rows, cell, line
 from neuroscript.cli.terminal.printing import show
 from neuroscript.io.text import duration
-
-
-@attrs.define
-class ToolStats:
-    """The numbers of one tool.
-
-    Attributes:
-        calls: The number of calls, including refused ones.
-        codes: The number of calls by outcome.
-        seconds: The duration of each call that ran.
-    """
-
-    calls: int = 0
-    codes: Counter[str] = attrs.field(factory=Counter)
-    seconds: array[float] = attrs.field(factory=lambda: array("d"))
-
-    def spans(self) -> tuple[float, float, float] | None:
-        """Return the minimum, median and maximum duration in seconds, or None if no call ran."""
-        return (min(self.seconds), median(self.seconds), max(self.seconds)) if self.seconds else None
-
-
-@attrs.define
-class AuditStats:
-    """The numbers of an audit log."""
-
-    records: int = 0
-    tools: dict[str, ToolStats] = attrs.field(factory=dict)
-    refusals: Counter[tuple[str, str]] = attrs.field(factory=Counter)
-    begun: set[tuple[str, int]] = attrs.field(factory=set)
-
-    def take(self, entries: Iterable[Entry]) -> None:
-        """Count entries; a call counts once, even if only its intent or only its outcome is recorded."""
-        for entry in entries:
-            self.records += 1
-            if entry.kind not in ("intent", "outcome", "refused"):
-                continue
-            tool = self.tools.setdefault(entry.tool, ToolStats())
-            if entry.key not in self.begun:
-                tool.calls += 1
-            if entry.kind == "intent":
-                self.begun.add(entry.key)
-                continue
-            self.begun.discard(entry.key)
-            tool.codes[entry.code] += 1
-            if entry.kind == "refused":
-                self.refusals[entry.rule, entry.code] += 1
-            else:
-                tool.seconds.append(entry.seconds)
 
 
 def stats(options: Namespace, output: Output) -> int:
@@ -90,7 +39,7 @@ def _data(numbers: AuditStats) -> dict[str, Any]:
     refusals = [{"rule": rule, "code": code, "calls": n} for (rule, code), n in numbers.refusals.most_common()]
     return {
         "records": numbers.records,
-        "calls": sum(tool.calls for tool in numbers.tools.values()),
+        "calls": numbers.calls,
         "without_outcome": len(numbers.begun),
         "tools": tools,
         "refusals": refusals,
@@ -98,8 +47,7 @@ def _data(numbers: AuditStats) -> dict[str, Any]:
 
 
 def _blocks(numbers: AuditStats) -> Iterator[Rows]:
-    calls = sum(tool.calls for tool in numbers.tools.values())
-    yield line(f"{_counted(calls, 'call')} in {_counted(numbers.records, 'record')}", "title")
+    yield line(f"{_counted(numbers.calls, 'call')} in {_counted(numbers.records, 'record')}", "title")
     if numbers.tools:
         yield EMPTY
         head = (

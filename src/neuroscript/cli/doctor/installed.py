@@ -26,6 +26,7 @@ CORE: Final = ("attrs", "cattrs", "pluggy", "platformdirs")
 
 LIBRARIES: Final = {
     "cli": ("rich", "argcomplete"),
+    "console": ("starlette", "uvicorn", "jinja2", "python-multipart"),
     "functions": ("docstring-parser",),
     "llm": ("llm", "openai"),
     "anthropic": ("anthropic", "llm", "llm-anthropic"),
