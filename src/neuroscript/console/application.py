@@ -47,7 +47,7 @@ class Area:
     is_shown: Callable[[Console], bool] = lambda _: True
 
 
-AREAS: Final[tuple[Area, ...]] = ()
+AREAS: Final[tuple[Area, ...]] = (Area("policy", "Policy"),)
 """The parts of the console, in the order of the navigation."""
 
 
@@ -166,7 +166,9 @@ def _pages(console: Console) -> Starlette:
 
 def _area_routes() -> list[Any]:
     """Return the routes of all areas."""
-    return []
+    from neuroscript.console.policy.routes import ROUTES as POLICY
+
+    return [*POLICY]
 
 
 async def home(request: Request) -> Response:
