@@ -47,7 +47,7 @@ class Area:
     is_shown: Callable[[Console], bool] = lambda _: True
 
 
-AREAS: Final[tuple[Area, ...]] = (Area("policy", "Policy"),)
+AREAS: Final[tuple[Area, ...]] = (Area("tools", "Tools"), Area("policy", "Policy"))
 """The parts of the console, in the order of the navigation."""
 
 
@@ -167,8 +167,9 @@ def _pages(console: Console) -> Starlette:
 def _area_routes() -> list[Any]:
     """Return the routes of all areas."""
     from neuroscript.console.policy.routes import ROUTES as POLICY
+    from neuroscript.console.tools.routes import ROUTES as TOOLS
 
-    return [*POLICY]
+    return [*TOOLS, *POLICY]
 
 
 async def home(request: Request) -> Response:

@@ -69,11 +69,13 @@ class Reading:
     Attributes:
         arguments: The arguments by name; fields that cannot be read are left out.
         shown: The same, with ``{"$secret": NAME}`` in place of each secret, for pages.
+        secrets: The secrets by the name of their field.
         problems: The fields that cannot be read.
     """
 
     arguments: dict[str, Any] = attrs.field(repr=False)
     shown: dict[str, Any] = attrs.field(repr=False)
+    secrets: dict[str, Any] = attrs.field(factory=dict, repr=False)
     problems: tuple[FormProblem, ...] = ()
 
 
@@ -90,14 +92,8 @@ def read_form(args: Sequence[ArgSpec], submission: Submission, *, variadic: bool
     reader = _Reader(submission)
     arguments = reader.arguments(args, variadic)
     masked = _Reader(submission, is_masked=True)
-    return Reading(arguments, masked.arguments(args, variadic), tuple(reader.problems))
-
-
-def secret_values(args: Sequence[ArgSpec], submission: Submission, *, variadic: bool = False) -> dict[str, Any]:
-    """Return the secrets that a form contains, by the name of their field."""
-    reader = _Reader(submission)
-    reader.arguments(args, variadic)
-    return reader.secrets
+    shown = masked.arguments(args, variadic)
+    return Reading(arguments, shown, reader.secrets, tuple(reader.problems))
 
 
 class _Reader:

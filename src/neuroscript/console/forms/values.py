@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
+from neuroscript.coercion.constraints import coerce
 from neuroscript.coercion.plain_data import to_plain
 from neuroscript.coercion.types import ArgType
 from neuroscript.coercion.unions import alternative_of
@@ -29,6 +30,7 @@ from neuroscript.console.forms.controls import (
 from neuroscript.console.forms.names import ENCODING, ENTRIES, ITEM, KEY, ROOT, STATE, VALUE, VARIANT, child, part
 from neuroscript.console.forms.reader import number_of
 from neuroscript.console.forms.submission import Submission
+from neuroscript.errors import CoercionError
 from neuroscript.io.text import json_text
 from neuroscript.spec.tool_spec import ArgSpec
 
@@ -144,7 +146,7 @@ class _Filling:
             self.put(values, part(entry, VALUE), each, level + 1, is_item=True)
 
     def _put_alternative(self, arg: ArgSpec, name: str, value: Any, level: int, is_item: bool) -> None:
-        chosen = alternative_of(arg, value)
+        chosen = alternative_of(arg, value) or next((each for each in arg.any_of if _takes(each, value)), None)
         if chosen is None:
             raise _Misfit
         index = next(index for index, each in enumerate(arg.any_of) if each is chosen)
@@ -170,6 +172,14 @@ class _Filling:
                 self.texts[part(name, ENCODING)] = "base64"
                 return b64encode(value).decode("ascii")
         raise _Misfit
+
+
+def _takes(arg: ArgSpec, value: Any) -> bool:
+    try:
+        coerce(value, arg)
+    except CoercionError:
+        return False
+    return True
 
 
 def is_multiline(arg: ArgSpec) -> bool:
