@@ -22,7 +22,7 @@ from neuroscript.console.tools.listing import Catalog, Query
 from neuroscript.console.tools.preview import is_held_back, preview_call
 from neuroscript.console.tools.results import ResultView
 from neuroscript.console.tools.running import CallWork, RunningCall
-from neuroscript.console.tools.tool_page import form_context, tool_context
+from neuroscript.console.tools.tool_page import example_arguments, form_context, tool_context
 from neuroscript.console.tools.variables import variables_of
 from neuroscript.engine.preflight import decide
 from neuroscript.names import from_wire
@@ -65,10 +65,9 @@ async def index(request: Request) -> Response:
     query = Query.of(request.query_params)
     session = visitor_of(request).session
     found = await asyncio.to_thread(_catalog(request).page, session, query)
-    context = {"query": query, "found": found, "console_runs_effects": console_of(request).settings.run_effects}
     if is_part(request):
-        return fragment(request, "tools/_list.html", **context)
-    return page(request, "tools/index.html", active="tools", **context)
+        return fragment(request, "tools/_list.html", query=query, found=found)
+    return page(request, "tools/index.html", active="tools", query=query, found=found)
 
 
 # The page of a tool, and its form
@@ -85,12 +84,9 @@ async def show(request: Request) -> Response:
 
 
 def _first_arguments(request: Request, tool: ToolImplementation) -> Mapping[str, Any]:
-    from neuroscript.spec.binding import by_name
-
     number, earlier = request.query_params.get("example", ""), request.query_params.get("call", "")
     if number.isascii() and number.isdigit() and len(number) < 4 and 0 < int(number) <= len(tool.spec.examples):
-        args = tool.spec.examples[int(number) - 1].args
-        return args if isinstance(args, Mapping) else by_name(tool.spec, args) or {}
+        return example_arguments(tool.spec, tool.spec.examples[int(number) - 1])
     call = _call_of(request, earlier)
     return call.arguments if call is not None and call.tool == tool.name else {}
 

@@ -69,7 +69,8 @@ def _command(spec: ToolSpec, text: str) -> str:
 def _python(spec: ToolSpec, arguments: Mapping[str, Any]) -> str:
     lines = "".join(f"        {name!r}: {value!r},\n" for name, value in arguments.items())
     given = f"{{\n{lines}    }}" if lines else "{}"
-    return f"from neuroscript import Engine\n\nwith Engine() as engine:\n    engine.call_named({spec.full_name!r}, {given})"
+    call = f"engine.call_named({spec.full_name!r}, {given})"
+    return f"from neuroscript import Engine\n\nwith Engine() as engine:\n    {call}"
 
 
 def _request(spec: ToolSpec, arguments: Mapping[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from neuroscript.console.console import Console
@@ -58,11 +58,13 @@ def form_context(
         is_new: Whether the user has entered nothing yet, so that missing arguments are not shown as problems.
     """
     preview = preview_call(console, session, tool, form)
-    suggest = path_suggestions(session, tool.policy)
-    shown = {"problems": {} if is_new else preview.problems_by_place(), "notes": preview.notes(), "suggest": suggest}
     unread = {each.where for each in form.problems}
-    shown["problems"] = {where: texts for where, texts in shown["problems"].items() if where not in unread}
-    fields = form.fields(**shown)
+    found = {} if is_new else preview.problems_by_place()
+    fields = form.fields(
+        problems={where: texts for where, texts in found.items() if where not in unread},
+        notes=preview.notes(),
+        suggest=path_suggestions(session, tool.policy),
+    )
     ids = field_ids(fields)
     return {
         "form": form,
@@ -95,13 +97,20 @@ def _row(path: str, arg: ArgSpec, depth: int, *, further: bool = False) -> tuple
 
 def _example(spec: ToolSpec, example: Example) -> tuple[str, str, str]:
     """Return the arguments, the outcome and the note of an example as text, without secrets."""
-    given = dict(example.args) if isinstance(example.args, dict) else by_name(spec, example.args) or {}
+    given = example_arguments(spec, example)
     shown = mask_arguments(spec.args, given, variadic=spec.variadic)
     if example.error:
         outcome = f"fails: {example.error}"
     else:
         outcome = "result varies" if example.result is UNSET else f"returns {_text(example.result)}"
     return _text(shown), outcome, example.note
+
+
+def example_arguments(spec: ToolSpec, example: Example) -> dict[str, Any]:
+    """Return the arguments of an example by name."""
+    if isinstance(example.args, Mapping):
+        return dict(example.args)
+    return by_name(spec, example.args) or {}
 
 
 def _text(value: Any) -> str:
