@@ -151,9 +151,7 @@ def resume(
             the run in the database is invalid.
     """
     require("resume", session=(session, SESSION), url=(url, optional(STRING)), run=(run, STRING))
-    return _waited_for(
-        session, lambda: aresume(session, url, run, watch=watch, lease=lease, local_calls=local_calls)
-    )
+    return _waited_for(session, lambda: aresume(session, url, run, watch=watch, lease=lease, local_calls=local_calls))
 
 
 async def aresume(
