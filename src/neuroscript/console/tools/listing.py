@@ -146,11 +146,10 @@ class Catalog:
     def _found(self, text: str) -> tuple[ToolImplementation, ...]:
         if not text.strip():
             return self._tools
+        name = text.strip().casefold()
+        named = [tool for tool in self._tools if name in tool.name]  # while the user types, a name is incomplete
         found = self._index.search(text, max(1, len(self._tools)))
-        words = text.casefold().split()
-        known = {tool.name for tool in found}
-        partial = (tool for tool in self._tools if tool.name not in known and all(word in tool.name for word in words))
-        return (*found, *partial)  # while the user types, the last word may be incomplete
+        return tuple({tool.name: tool for tool in (*named, *found)}.values())
 
     def _listed(self, session: Session) -> dict[str, ListedTool]:
         policy = session.policy
