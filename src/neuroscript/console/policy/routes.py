@@ -121,7 +121,7 @@ async def _compared(request: Request, pair: tuple[PolicyChoice, PolicyChoice], *
             problems.append((choice.source, error))
     if len(policies) == len(pair):
         engine = console.engine
-        found = await asyncio.to_thread(compare, *policies, engine.tools, engine.aliases)
+        found = await asyncio.to_thread(compare, policies[0], policies[1], engine.tools, engine.aliases)
     number = _page_number(request)
     return page(
         request,
