@@ -8,18 +8,14 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
 from neuroscript import __version__
-from neuroscript._imports import missing_extra
 from neuroscript.console.routing import console_of, visitor_of
 from neuroscript.io.text import several_lines
-
-try:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-    from markupsafe import Markup
-    from starlette.requests import Request
-    from starlette.responses import HTMLResponse, RedirectResponse, Response
-except ImportError as error:
-    raise missing_extra("the web console needs Starlette, uvicorn and Jinja2", "console", error) from None
 
 DIRECTORY: Final = Path(__file__).parent
 STATIC: Final = DIRECTORY / "static"
