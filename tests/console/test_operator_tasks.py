@@ -1,0 +1,39 @@
+"""Ten tasks of an operator in the console, with the clicks that they take at most, and the same in MCP Inspector."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.browsers import PageOpener
+from tests.console import inspector_tasks
+from tests.console.inspector_tasks import Inspector
+from tests.console.operator_counts import Operator
+
+
+@pytest.mark.full
+def test_inspector_does_three_tasks(tmp_path: Path, open_page: PageOpener) -> None:
+    """The others are not possible, because it has no page for them."""
+    (tmp_path / "sandbox").mkdir()
+    (tmp_path / "sandbox" / "letter.txt").write_text("Dear Vera\n")
+    try:
+        with inspector_tasks.served(tmp_path) as url:
+            page = open_page(url)
+            inspector_tasks.connect(page)
+            areas = inspector_tasks.areas(page)
+            inspector = Inspector(page)
+            efforts = []
+            for task in (inspector.find, inspector.nested, inspector.refusal):
+                operator = Operator(page)
+                task(operator)
+                efforts.append(operator.effort())
+            text, fields = inspector.question()
+            open_page.close()
+    except OSError as error:
+        pytest.skip(str(error))
+
+    open_page.take_problems()  # it loads a font from another host
+    assert areas == ["Servers", "Tools", "Prompts", "Resources", "Logs", "Protocol", "Console"]
+    assert "May store.refund run?" in text
+    assert fields == inspector_tasks.QUESTION
+    assert [(each.clicks, each.keys) for each in efforts] == [(4, 3), (8, 5), (4, 2)]
