@@ -66,6 +66,7 @@ PAGES: Final[Mapping[str, tuple[str, str]]] = {
     "plans": ("Plans and traces", "workflow"),
     "durable-plans": ("Durable plans", "workflow.durable"),
     "testing": ("Test kit", "testing"),
+    "console": ("Web console", "console"),
     "integrations": ("Integrations", "interop"),
     "command": ("Command", "cli"),
 }

@@ -13,6 +13,8 @@ from itertools import chain
 from typing import Any, Final
 from unicodedata import category, east_asian_width
 
+import attrs
+
 from neuroscript.approval.request import ApprovalRequest
 from neuroscript.io.text import escape
 
@@ -48,22 +50,50 @@ def card(request: ApprovalRequest, columns: int, encoding: str = "utf-8") -> str
         encoding: The encoding of the output; characters that it lacks are escaped.
     """
     width = columns - LABEL_CELLS - 3  # the bar, a space, and the last cell
-    lines = [
-        "-" * (columns - 1),
-        *_trusted_lines("tool", [request.tool], width, encoding),
-        *_untrusted_lines("about", [request.description] if request.description else [], width, encoding),
-        *_untrusted_lines("needs", _needs(request), width, encoding, len(request.needs) - MAX_NEEDS),
-        *_trusted_lines("effects", [", ".join(request.effects) or "none"], width, encoding),
-        *_trusted_lines("flow", request.flows, width, encoding),
-        *_trusted_lines("called by", [" < ".join(request.above)], width, encoding),
-        *(
-            _untrusted_lines("arguments", _arguments(request), width, encoding)
-            if request.arguments
-            else ["arguments: none"]
-        ),
-        *_untrusted_lines("injected", (f"{name}, by the host" for name in request.injected), width, encoding),
-    ]
+    lines = ["-" * (columns - 1), *chain.from_iterable(_lines(part, width, encoding) for part in card_parts(request))]
     return "".join(f"{line}\n" for line in lines)
+
+
+@attrs.frozen
+class CardPart:
+    """One labelled part of an approval card.
+
+    Attributes:
+        label: What the texts are, such as ``arguments``.
+        texts: The texts. They may contain any character.
+        is_trusted: Whether they come from the registry, the engine or the host, not from authors or callers.
+        omitted: How many further texts there are.
+    """
+
+    label: str
+    texts: tuple[str, ...]
+    is_trusted: bool = False
+    omitted: int = 0
+
+
+def card_parts(request: ApprovalRequest) -> tuple[CardPart, ...]:
+    """Return what the user must see before a call is approved, with secrets masked; parts without texts are left out.
+
+    The parts ``effects`` and ``arguments`` are always included.
+    """
+    injected = tuple(f"{name}, by the host" for name in request.injected)
+    parts = (
+        CardPart("tool", (request.tool,), is_trusted=True),
+        CardPart("about", (request.description,) if request.description else ()),
+        CardPart("needs", tuple(_needs(request)), omitted=max(0, len(request.needs) - MAX_NEEDS)),
+        CardPart("effects", (", ".join(request.effects) or "none",), is_trusted=True),
+        CardPart("flow", request.flows, is_trusted=True),
+        CardPart("called by", (" < ".join(request.above),) if request.above else (), is_trusted=True),
+        CardPart("arguments", tuple(_arguments(request)) or ("none",), is_trusted=not request.arguments),
+        CardPart("injected", injected),
+    )
+    return tuple(part for part in parts if part.texts)
+
+
+def _lines(part: CardPart, width: int, encoding: str) -> Iterator[str]:
+    if part.is_trusted:
+        return _trusted_lines(part.label, part.texts, width, encoding)
+    return _untrusted_lines(part.label, part.texts, width, encoding, part.omitted)
 
 
 def _trusted_lines(label: str, texts: Iterable[str], width: int, encoding: str) -> Iterator[str]:
@@ -146,6 +176,15 @@ def rows(text: str, width: int, encoding: str = "utf-8") -> list[str]:
         found[-1] += piece
         left -= cells
     return found
+
+
+def visible_text(text: str) -> str:
+    """Return a string as a card shows it, without line breaks: escaped where it could hide or reorder characters.
+
+    >>> visible_text("a\\u202eb\\u200b")
+    'a\\\\u202eb\\\\u200b'
+    """
+    return "".join(piece for piece, _ in _pieces(text))
 
 
 def _pieces(text: str) -> Iterator[tuple[str, int]]:

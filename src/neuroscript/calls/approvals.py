@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Generator
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import attrs
 
 from neuroscript.approval.request import Approval, ApprovalRequest, Approver
-from neuroscript.calls.steps import Caller, CallerGone, CallFrame, Invocation, RunMode
+from neuroscript.calls.steps import GRACE_SECONDS, Caller, CallerGone, CallFrame, Invocation, RunMode
 from neuroscript.coercion.values import copy_exact
 from neuroscript.errors import ArgumentError, CallError, PolicyError, Retry, is_interrupt
 from neuroscript.policy.capabilities import normal
@@ -32,6 +33,12 @@ if TYPE_CHECKING:
 
 MAX_MODIFICATIONS: Final = 16
 """Maximum number of times that approvers may modify the arguments of one call before it is refused."""
+
+POLL_SECONDS: Final = 0.25
+"""Seconds between two checks whether the call of an async approver can still run."""
+
+GONE: Final = object()
+"""Stands for the answer of an approver whose call can no longer run."""
 
 ApprovedCall = tuple[tuple[Any, ...], CallFrame]
 """The exact values of a call, and the frame in which the tool may do what it needs for them."""
@@ -66,6 +73,8 @@ def ask_approvers(
                 answer = stored[0]
             else:
                 answer = yield from _answer(pipeline, approver, request, values, frame)
+            if frame.session.is_closed:  # while the approver was asked
+                raise pipeline.refused(frame, _closed_error(pipeline, frame), values)
             if answer.verdict == "modify":
                 values, frame = pipeline.rebind(answer.arguments, frame, values)
                 content = approver
@@ -139,11 +148,11 @@ def _answer(
     pipeline: CallPipeline, approver: Approver, request: ApprovalRequest, values: tuple[Any, ...], frame: CallFrame
 ) -> ApprovalLoop:
     """Run an approver, and return its answer."""
-    asking, run_mode = _guarded(approver)
+    asking, run_mode = _guarded(approver, frame)
     try:
         answer = yield Invocation(pipeline.tool.name, asking, (request,), run_mode)
         if inspect.isawaitable(answer):
-            answer = yield Invocation(pipeline.tool.name, _awaited, (answer,), "coroutine")
+            answer = yield Invocation(pipeline.tool.name, _awaited, (answer, frame), "coroutine")
     except CallerGone as end:
         raise end.error from None
     except GeneratorExit:  # the driver is gone, so nothing more can run
@@ -152,6 +161,8 @@ def _answer(
         if is_interrupt(error):
             raise
         answer = _Failed(error)
+    if answer is GONE:
+        raise pipeline.refused(frame, _closed_error(pipeline, frame), values)
     if type(answer) is Approval and answer.verdict in ("approve", "modify", *REFUSALS):
         return answer
     why = answer.error if type(answer) is _Failed else TypeError()
@@ -165,10 +176,21 @@ class _Failed:
     error: BaseException
 
 
-def _guarded(approver: Approver) -> tuple[Callable[..., Any], RunMode]:
+def _closed_error(pipeline: CallPipeline, frame: CallFrame) -> CallError:
+    """Return the error of a call whose session was closed or stopped, or that was abandoned, before its approval."""
+    if frame.session._is_stopped:
+        text = "the session was stopped by an approver"
+        return PolicyError(text, tool=pipeline.tool.name, code="policy.stopped", rule="approver")
+    if frame.session.is_closed:
+        text = "was not approved before its session was closed"
+        return CallError(text, tool=pipeline.tool.name, code="engine.closed")
+    return CallError("was not approved before its call ended", tool=pipeline.tool.name, code="runtime.closed")
+
+
+def _guarded(approver: Approver, frame: CallFrame) -> tuple[Callable[..., Any], RunMode]:
     """Return an approver that raises nothing but an interrupt, and how it is run."""
     if inspect.iscoroutinefunction(approver) or inspect.iscoroutinefunction(type(approver).__call__):
-        return (lambda request: _awaited(approver(request))), "coroutine"
+        return (lambda request: _awaited(approver(request), frame)), "coroutine"
 
     def asking(request: ApprovalRequest) -> Any:
         try:
@@ -181,7 +203,31 @@ def _guarded(approver: Approver) -> tuple[Callable[..., Any], RunMode]:
     return asking, "waits"
 
 
-async def _awaited(answer: Any) -> Any:
+async def _awaited(answer: Any, frame: CallFrame) -> Any:
+    """Return the answer of an approver, or `GONE` if the call can no longer run; the approver is cancelled then.
+
+    Neither a session that closes nor the caller of an enclosing call notifies an approver, so this looks regularly.
+    """
+    import asyncio
+
+    asking = asyncio.ensure_future(_settled(answer))
+    try:
+        while not (await asyncio.wait({asking}, timeout=POLL_SECONDS))[0]:
+            if frame.session.is_closed or frame.is_abandoned or _is_late(frame):
+                return GONE
+        return asking.result()
+    finally:
+        if not asking.done():
+            asking.cancel()
+            await asyncio.wait({asking}, timeout=GRACE_SECONDS)
+
+
+def _is_late(frame: CallFrame) -> bool:
+    """Return whether the time of an enclosing call is over; the time of the call itself has not begun."""
+    return frame.deadline is not None and monotonic() >= frame.deadline
+
+
+async def _settled(answer: Any) -> Any:
     from asyncio import CancelledError
 
     try:

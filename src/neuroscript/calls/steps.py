@@ -60,6 +60,7 @@ class Caller(Protocol):
         _answers: Approvals for calls that are resumed, with what these calls would send where, by approver and digest.
         is_closed: Whether the session refuses further calls.
         _is_over: Whether calls that have not ended are abandoned.
+        _is_stopped: Whether an approver has stopped the session.
     """
 
     id: str
@@ -70,6 +71,7 @@ class Caller(Protocol):
     _answers: dict[tuple[int, str], tuple[Approval, tuple[str, ...]]]
     is_closed: bool
     _is_over: bool
+    _is_stopped: bool
 
     @property
     def policy(self) -> ExecutionPolicy:

@@ -11,8 +11,9 @@ from neuroscript._imports import lazy_getattr
 
 if TYPE_CHECKING:
     from neuroscript.console.application import app
+    from neuroscript.console.inbox import Inbox
     from neuroscript.console.users import User
 
-__all__ = ["User", "app"]
+__all__ = ["Inbox", "User", "app"]
 
-__getattr__ = lazy_getattr(__name__, {"application": "app", "users": "User"})
+__getattr__ = lazy_getattr(__name__, {"application": "app", "inbox": "Inbox", "users": "User"})

@@ -13,6 +13,8 @@ from neuroscript._imports import missing_extra
 from neuroscript.coercion.parameters import FLAG, instance, require
 from neuroscript.console import access
 from neuroscript.console.activities import Activity
+from neuroscript.console.approvals import routes as approval_routes
+from neuroscript.console.approvals.requests import waiting_count
 from neuroscript.console.console import Console, Settings
 from neuroscript.console.rendering import STATIC, message, not_found, redirect
 from neuroscript.console.routing import VISITOR, get, post, visitor_of
@@ -47,7 +49,7 @@ class Area:
     is_shown: Callable[[Console], bool] = lambda _: True
 
 
-AREAS: Final[tuple[Area, ...]] = ()
+AREAS: Final[tuple[Area, ...]] = (Area("approvals", "Approvals"),)
 """The parts of the console, in the order of the navigation."""
 
 
@@ -158,6 +160,7 @@ def _pages(console: Console) -> Starlette:
     routes.append(Mount("/static", StaticFiles(directory=STATIC), name="static"))
     pages = Starlette(routes=routes, exception_handlers={HTTPException: _http_error, Exception: _internal_error})
     pages.state.console = console
+    pages.state.waiting_approvals = lambda: waiting_count(console)
     pages.state.areas = tuple(each for each in AREAS if each.is_shown(console))
     names = {route.name: frozenset(route.param_convertors) for route in routes}
     pages.state.path_names = names
@@ -166,7 +169,7 @@ def _pages(console: Console) -> Starlette:
 
 def _area_routes() -> list[Any]:
     """Return the routes of all areas."""
-    return []
+    return [*approval_routes.ROUTES]
 
 
 async def home(request: Request) -> Response:

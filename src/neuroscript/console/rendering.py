@@ -68,6 +68,7 @@ def render(request: Request, template: str, **context: Any) -> str:
         "theme": visitor.theme if visitor else "",
         "areas": request.app.state.areas if visitor else (),
         "console": console_of(request),
+        "waiting_approvals": request.app.state.waiting_approvals,
         "path": request.url.path,
         "version": __version__,
     }

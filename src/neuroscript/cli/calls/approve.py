@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Awaitable
-from pathlib import Path
 
 from neuroscript.approval.pending import PendingApproval
+from neuroscript.approval.pending_files import claim
 from neuroscript.approval.request import Approval, ApprovalRequest, Approver
-from neuroscript.calls.approvals import pending_request
 from neuroscript.cli.calls.call import print_result
 from neuroscript.cli.env.approvers import approver, ask_at_terminal
 from neuroscript.cli.env.engine import MakeEngine, open_engine
 from neuroscript.cli.terminal.inputs import readable
 from neuroscript.cli.terminal.output import Output
 from neuroscript.engine.session import Session
+from neuroscript.engine.suspended import request_of
 from neuroscript.errors import CallError
 from neuroscript.runtime.interfaces import ToolResult
 
@@ -47,7 +47,7 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
 def _resumed(session: Session, pending: PendingApproval, options: Namespace) -> ToolResult:
     """Ask about a call that flow rules suspended, and run it; this session has no labels, so it would not ask."""
     try:
-        request = pending_request(session, session._entry(pending.tool).pipeline, pending)
+        request = request_of(session, pending)
     except CallError as error:
         return ToolResult(pending.call.id, pending.tool, error=error)
     return session.resume(pending, _answer(request, options))
@@ -70,11 +70,9 @@ def _answering(pending: PendingApproval, options: Namespace, others: Approver | 
 
 def _answer(request: ApprovalRequest, options: Namespace) -> Approval:
     approval = _answer_from_options(options) or ask_at_terminal(request)
-    if approval.verdict in ("approve", "modify") or options.reject is not None:
-        try:
-            Path(options.file).unlink()
-        except FileNotFoundError:
-            return Approval.reject("it has already been answered")
+    is_final = approval.verdict in ("approve", "modify") or options.reject is not None
+    if is_final and not claim(options.file):
+        return Approval.reject("it has already been answered")
     return approval
 
 
