@@ -215,7 +215,7 @@ def codes_of_sources() -> Iterator[str]:
         "cli/dispatch.py",
         "cli/parser.py",
         "cli/audit/command.py",
-        "cli/policy/isolated.py",
+        "engine/explanation/isolation.py",
         "workflow/__init__.py",
     }  # names of modules, keys of policy files, and words from other projects
     for path in sources - {package / name for name in others}:

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from tests.cli.conftest import run_installed as command
 
 from neuroscript import Approval, Engine, ExecutionPolicy, FlowRule, ToolCall, ToolPolicy, Toolset, ToolSpec
-from neuroscript.cli.calls.dry_run import decision_text
-from neuroscript.cli.policy.unused_flows import unused_flows
 from neuroscript.config.policy_file import policy_of_toml
+from neuroscript.engine.explanation.decisions import decision_text
+from neuroscript.engine.explanation.unused_flows import unused_flows
 from neuroscript.policy.flow_rules import find_flows
 
 PLUGIN = '''

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from subprocess import Popen
 from threading import Thread
@@ -11,6 +12,7 @@ from time import sleep
 from typing import Any
 
 import attrs
+import httpx
 import pytest
 from playwright.sync_api import Page
 from tests.browsers import PageOpener
@@ -36,6 +38,7 @@ class ServedConsole:
 
     app: ConsoleApp
     url: str
+    _clients: ExitStack
 
     @property
     def engine(self) -> Engine:
@@ -48,6 +51,35 @@ class ServedConsole:
             return self.app.link(self.url)
         return f"{self.url}/enter?token={self.app.console.create_link_token(user)}"
 
+    def sign_in(self, user: User | None = None) -> Client:
+        """Return a client without a browser that has signed in with a link."""
+        http = self._clients.enter_context(httpx.Client(base_url=self.url, timeout=30))
+        found = re.search(r'data-csrf="([^"]+)"', http.get(self.link(user)).text)
+        assert found is not None
+        return Client(http, found[1])
+
+
+@attrs.frozen
+class Client:
+    """A client that sends forms as a page of the console does.
+
+    Attributes:
+        http: Sends requests with the cookie.
+        csrf: The token of each form.
+    """
+
+    http: httpx.Client
+    csrf: str
+
+    def get(self, path: str, **options: Any) -> httpx.Response:
+        """Request a page."""
+        return self.http.get(path, **options)
+
+    def post(self, path: str, form: Mapping[str, Any] | None = None, **options: Any) -> httpx.Response:
+        """Send a form."""
+        headers = {"origin": str(self.http.base_url).rstrip("/"), **options.pop("headers", {})}
+        return self.http.post(path, data={"csrf": self.csrf, **(form or {})}, headers=headers, **options)
+
 
 @contextmanager
 def serving(application: ConsoleApp) -> Iterator[ServedConsole]:
@@ -59,7 +91,8 @@ def serving(application: ConsoleApp) -> Iterator[ServedConsole]:
         while not running.started and thread.is_alive():
             sleep(0.002)
         try:
-            yield ServedConsole(application, f"http://127.0.0.1:{listening.getsockname()[1]}")
+            with ExitStack() as clients:
+                yield ServedConsole(application, f"http://127.0.0.1:{listening.getsockname()[1]}", clients)
         finally:
             application.close()
             running.should_exit = True

@@ -415,3 +415,31 @@ def test_counts_are_the_sum_of_settled_amounts(settings: dict[str, Any], spent: 
     for what, count in sums.items():
         assert top.spent.get(what, count) == count
         assert over or count <= settings.get(what, count)
+
+
+# The usage of limits
+
+
+def test_usage_lists_each_limit_of_a_session_and_its_parents() -> None:
+    """Sums, calls of tools, and the calls of a rate that still count."""
+    clock = Clock(0.0)
+    top = ledger_of(clock=clock, calls=9, money={"EUR": "1.5"})
+    ledger = ledger_of(top, clock=clock, tool_calls={"g.t": 3}, rates={"g.*": "2/minute"})
+    ledger.begin("g.t", True)
+    ledger.spend("EUR", "0.25", "g.t")
+
+    assert [(each.name, each.used, each.most, each.layer) for each in ledger.usage] == [
+        ("calls of g.t", 1, 3, 0),
+        ("2/minute for g.*", 1, 2, 0),
+        ("calls", 1, 9, 1),
+        ("EUR", Decimal("0.25"), Decimal("1.5"), 1),
+    ]
+    clock.now = 60.0
+    assert [each.used for each in ledger.usage if each.name.startswith("2/minute")] == [0]
+
+
+def test_usage_omits_a_rate_without_a_clock() -> None:
+    """A clock that returns no time breaks calls, but not a page that shows limits."""
+    ledger = ledger_of(clock=lambda: float("nan"), calls=2, rates={"g.*": "2/minute"})
+
+    assert [each.name for each in ledger.usage] == ["calls"]

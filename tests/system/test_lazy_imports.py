@@ -43,9 +43,8 @@ LAZY_IMPORTS: Final = {
     "cli.env.authorization": "config.policy_file interop.http_server.access_tokens",
     "cli.env.engine": "calls.spill cli.env.approvers cli.env.audit cli.terminal.tool_hints config.lock_file",
     "cli.env.http_service": "interop.http_server.listener interop.http_server.principals",
-    "cli.env.isolation": "policy.isolation",
     "cli.env.mcp_servers": "config.policy_file interop.mcp.client.servers io.private_files runtime.secret_forms",
-    "cli.env.policy": "cli.env.isolation config.policy_file",
+    "cli.env.policy": "config.policy_file engine.explanation.tool_sources",
     "cli.env.tools": (
         "cli.env.engine cli.terminal.tool_hints discovery.catalog policy.tool_policy runtime.interfaces "
         "tools.serialization"
@@ -62,8 +61,7 @@ LAZY_IMPORTS: Final = {
     "cli.plans.run_plan": "cli.chat.conversation cli.env.approvers workflow.durable workflow.trace.file",
     "cli.plans.worker": "workflow.durable.worker",
     "cli.plugins.command": "cli.plugins.lock discovery.probe",
-    "cli.policy.check": "cli.policy.isolated",
-    "cli.policy.explain": "cli.policy.isolated",
+    "cli.policy.check": "engine.explanation.isolation",
     "cli.terminal.argument_parser": "io.near_names",
     "cli.terminal.inputs": "audit.keys",
     "cli.terminal.logger": "cli.terminal.server_log",
@@ -71,7 +69,7 @@ LAZY_IMPORTS: Final = {
     "cli.terminal.printing": "cli.terminal.rich_pages",
     "cli.tools.export": "formats.json_schema formats.prompt",
     "cli.tools.list": (
-        "cli.env.engine cli.env.isolation formats.one_line policy.isolation tools.search tools.serialization"
+        "cli.env.engine engine.explanation.tool_sources formats.one_line policy.isolation tools.search tools.serialization"
     ),
     "coercion.constraints": "coercion.problems coercion.refinements coercion.rule_text",
     "coercion.plain_data": "coercion.content",
@@ -94,6 +92,9 @@ LAZY_IMPORTS: Final = {
         "policy.ledger"
     ),
     "engine.entries": ("calls.flow_pipeline calls.gate engine.flow_runtime isolation.pipeline isolation.tool_source"),
+    "engine.explanation.checks": "engine.explanation.isolation",
+    "engine.explanation.findings": "engine.explanation.isolation",
+    "engine.explanation.tool_sources": "policy.isolation",
     "engine.session": (
         "approval.pending approval.request calls.approvals calls.spill_writer calls.streams engine.preflight flow.state "
         "io.tracebacks policy.labels policy.ledger policy.refusals runtime.redacting_proxies runtime.redaction"

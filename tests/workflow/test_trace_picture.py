@@ -16,7 +16,7 @@ from tests.workflow.traces import NAMES, ODD, PLANS, SHAPES, node, shaped, trace
 from neuroscript.io.text import one_line
 from neuroscript.workflow import Attempt, Trace, load_trace, trace_svg
 from neuroscript.workflow.trace.graph_layout import assign_rows, crossings
-from neuroscript.workflow.trace.svg import fit_text, width
+from neuroscript.workflow.trace.svg_text import fit_text, width
 from neuroscript.workflow.trace.trace import Status
 
 NEAR: Final = 0.051

@@ -85,6 +85,18 @@ def load_profile(path: str | os.PathLike[str], profile: str) -> dict[str, Any]:
     return policy_fields(_looked_at(text, name, profile, "")[0])
 
 
+def profile_names(path: str | os.PathLike[str]) -> tuple[str, ...]:
+    """Return the names of the profiles in a file, in order.
+
+    Raises:
+        SpecError: As for `load_policy`.
+    """
+    name = Path(path).name or str(path)
+    text = read_text_file(path, quote_untrusted(name), MAX_FILE_BYTES)
+    _looked_at(text, name, None, "")
+    return tuple(parse_toml(text).values.get("policy", {}).get("profiles", {}))
+
+
 def load_servers(path: str | os.PathLike[str]) -> tuple[ServerTable, ...]:
     """Load the MCP servers from a policy file, in order. No server is started or reached.
 

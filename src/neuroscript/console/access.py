@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import hmac
+import logging
+from traceback import format_tb
 from typing import Any, Final
 
 from neuroscript._imports import missing_extra
+from neuroscript.coercion.context import type_name
 from neuroscript.console.console import LINK_SECONDS, Console
 from neuroscript.console.rendering import message, page, path_for, redirect
 from neuroscript.console.routing import VISITOR, console_of, get, post, visitor_of
@@ -43,6 +46,8 @@ HEADERS: Final = {
 STORED: Final = "private, max-age=31536000, immutable"
 """How long a browser stores a static file whose address contains its version."""
 
+LOGGER: Final = logging.getLogger("neuroscript.console")
+
 THEMES: Final = ("", "light", "dark")
 
 
@@ -66,6 +71,7 @@ class BrowserAccess:
         scope = {**scope, VISITOR: visitor}
         is_versioned = scope["path"].startswith(f"{scope.get('root_path', '')}/static/") and scope["query_string"]
         received = 0
+        is_started = False
 
         async def limited() -> Any:
             nonlocal received
@@ -76,7 +82,9 @@ class BrowserAccess:
             return event
 
         async def protected(event: Any) -> None:
+            nonlocal is_started
             if event["type"] == "http.response.start":
+                is_started = True
                 headers = MutableHeaders(scope=event)
                 if event["status"] == 200 and is_versioned:
                     headers["cache-control"] = STORED
@@ -88,7 +96,12 @@ class BrowserAccess:
 
         if visitor is None:  # its connection gives way to those of browsers that are signed in
             scope["state"] = {key: each for key, each in scope.get("state", {}).items() if key != CONNECTION}
-        await self._inside(scope, limited, protected)
+        try:
+            await self._inside(scope, limited, protected)
+        except Exception as error:
+            log_failure("a page failed", error)
+            if not is_started:
+                await Response("internal error", 500)(scope, receive, protected)
 
     def _visitor(self, scope: Any) -> tuple[Visitor | None, str]:
         """Return the browser that sent a request, and the value of its cookie if it is new."""
@@ -98,10 +111,19 @@ class BrowserAccess:
         authenticate = self._console.settings.authenticate
         if authenticate is None:
             return visitor, ""
-        user = authenticate(connection)
+        try:
+            user = authenticate(connection)
+        except Exception as error:
+            log_failure("the console could not authenticate a browser", error)
+            user = None
         if user is None or (visitor is not None and visitor.user == user):
             return (None if user is None else visitor), ""
         return self._console.sign_in(user)
+
+
+def log_failure(what: str, error: Exception) -> None:
+    """Log where an exception was raised, without its text, which may contain a value that a browser has sent."""
+    LOGGER.error("%s (%s)\n%s", what, type_name(error), "".join(format_tb(error.__traceback__)).rstrip())
 
 
 def cookie_name(scope: Any) -> str:
@@ -126,7 +148,14 @@ async def enter(request: Request) -> Response:
     """Sign a browser in with the token of a link, and respond with a page.
 
     The page is not a redirect, because a browser that comes from another site would not send a strict cookie with it.
+    What the page loads and leads to does not receive its address, which contains the token.
     """
+    response = _entered(request)
+    response.headers["referrer-policy"] = "no-referrer"
+    return response
+
+
+def _entered(request: Request) -> Response:
     if request.method == "HEAD" or "prefetch" in request.headers.get("sec-purpose", ""):
         return Response(status_code=204)
     console = console_of(request)
@@ -151,7 +180,6 @@ def _signed_in(request: Request, user: User, template: str) -> Response:
     visitor, cookie = console_of(request).sign_in(user)
     request.scope[VISITOR] = visitor
     response = page(request, template)
-    response.headers["referrer-policy"] = "no-referrer"
     set_cookie(request, response, cookie)
     return response
 

@@ -7,14 +7,12 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final
 
-import attrs
-
 from neuroscript._imports import missing_extra
 from neuroscript.coercion.parameters import FLAG, instance, require
 from neuroscript.console import access
 from neuroscript.console.activities import Activity
-from neuroscript.console.approvals import routes as approval_routes
 from neuroscript.console.approvals.requests import waiting_count
+from neuroscript.console.areas import AREAS
 from neuroscript.console.console import Console, Settings
 from neuroscript.console.rendering import STATIC, message, not_found, redirect
 from neuroscript.console.routing import VISITOR, get, post, visitor_of
@@ -32,25 +30,6 @@ try:
     from starlette.staticfiles import StaticFiles
 except ImportError as error:
     raise missing_extra("the web console needs Starlette, uvicorn and Jinja2", "console", error) from None
-
-
-@attrs.frozen
-class Area:
-    """A part of the console with an entry in the navigation.
-
-    Attributes:
-        name: The first part of the names of its routes.
-        title: Its text in the navigation.
-        is_shown: Returns whether the console has it.
-    """
-
-    name: str
-    title: str
-    is_shown: Callable[[Console], bool] = lambda _: True
-
-
-AREAS: Final[tuple[Area, ...]] = (Area("approvals", "Approvals"),)
-"""The parts of the console, in the order of the navigation."""
 
 
 def app(
@@ -156,7 +135,8 @@ class ConsoleApp:
 
 
 def _pages(console: Console) -> Starlette:
-    routes = [get("/", home, "home", role=None), *access.ROUTES, *ROUTES, *_area_routes()]
+    area_routes = [route for area in AREAS for route in area.routes]
+    routes = [get("/", home, "home", role=None), *access.ROUTES, *ROUTES, *area_routes]
     routes.append(Mount("/static", StaticFiles(directory=STATIC), name="static"))
     pages = Starlette(routes=routes, exception_handlers={HTTPException: _http_error, Exception: _internal_error})
     pages.state.console = console
@@ -165,11 +145,6 @@ def _pages(console: Console) -> Starlette:
     names = {route.name: frozenset(route.param_convertors) for route in routes}
     pages.state.path_names = names
     return pages
-
-
-def _area_routes() -> list[Any]:
-    """Return the routes of all areas."""
-    return [*approval_routes.ROUTES]
 
 
 async def home(request: Request) -> Response:

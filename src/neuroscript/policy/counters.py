@@ -74,6 +74,23 @@ def format_amount(most: Amount) -> str:
     return f"{most:f}" if type(most) is Decimal else str(most)
 
 
+@attrs.frozen
+class Usage:
+    """How much of one limit is used.
+
+    Attributes:
+        name: The limit, such as ``calls``, ``calls of math.add``, ``EUR`` or ``60/minute for http.*``.
+        used: The current usage. It exceeds *most* only if a tool used more than it had reserved.
+        most: The limit.
+        layer: The ledger that has the limit: 0 is the session itself, and each further one is a parent.
+    """
+
+    name: str
+    used: Amount
+    most: Amount
+    layer: int = 0
+
+
 class Window:
     """A sliding window over the times of the last calls. It is exact: a period may begin at any moment.
 
@@ -112,6 +129,10 @@ class Window:
             f"no more than {rate.calls} calls in {_seconds(rate.seconds)} are permitted; try again in {_seconds(wait)}"
         )
         return LimitError(text, tool=tool, code="limit.rate", retry="later")
+
+    def count(self, now: float) -> int:
+        """Return the number of recorded calls that count at time *now*."""
+        return sum(now - moment < self._rate.seconds for moment in self._moments)
 
     def take(self, now: float) -> float:
         """Record a call and return the time that it is recorded with. The oldest unneeded entry is dropped."""

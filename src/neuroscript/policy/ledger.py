@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from neuroscript.coercion.context import type_name
 from neuroscript.errors import LimitError
-from neuroscript.policy.counters import Amount, Counter, RepeatCounter, Window, format_amount
+from neuroscript.policy.counters import Amount, Counter, RepeatCounter, Usage, Window, format_amount
 from neuroscript.policy.limits import CURRENCY, MAX_COUNT, Limits, Rate, parse_amount
 
 DECIMAL_DIGITS: Final = 2_000
@@ -86,6 +86,25 @@ class Ledger:
         with self._lock:
             _release(self._counters.values())
             return MappingProxyType({name: counter.used for name, counter in self._counters.items()})
+
+    @property
+    def usage(self) -> tuple[Usage, ...]:
+        """The current usage of each limit of this session and of its parents, in this order.
+
+        Limits of single calls and of repeated calls are not included, because they count nothing across calls.
+        """
+        moments = {id(window): _moment(window) for ledger in self._chain for window in ledger._windows.values()}
+        found: list[Usage] = []
+        with self._lock:
+            for layer, ledger in enumerate(self._chain):
+                _release(ledger._counters.values())
+                found.extend(Usage(name, each.used, each.most, layer) for name, each in ledger._counters.items())
+                for pattern, window in ledger._windows.items():
+                    now, rate = moments[id(window)], ledger._limits.rates[pattern]
+                    if now is not None:
+                        most = Rate.parse(rate).calls
+                        found.append(Usage(f"{rate} for {pattern}", window.count(now), most, layer))
+        return tuple(found)
 
     # Calls
 
@@ -352,6 +371,14 @@ def _joined(own: Mapping[str, Counter], above: Mapping[str, tuple[Counter, ...]]
 
 def _least(first: Mapping[str, Decimal], second: Mapping[str, Decimal]) -> Mapping[str, Decimal]:
     return {name: min(each[name] for each in (first, second) if name in each) for name in {**first, **second}}
+
+
+def _moment(window: Window) -> float | None:
+    """Return the time of a window's clock, or None if the clock returns no valid time."""
+    try:
+        return window.moment("")
+    except LimitError:
+        return None
 
 
 def _release(counters: Iterable[Counter]) -> None:

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import attrs
 
-from neuroscript.cli.calls.dry_run import code_of, decide, decision_text, decision_to_data
+from neuroscript.cli.calls.dry_run import code_of, decide, decision_to_data
 from neuroscript.cli.calls.stream import StreamSummary, print_stream, streaming_tool_name
 from neuroscript.cli.env.engine import MakeEngine, find_tool, open_engine
 from neuroscript.cli.env.mcp_servers import accept_hint
@@ -19,6 +19,7 @@ from neuroscript.cli.terminal.output import Output
 from neuroscript.cli.terminal.remedies import action, advice
 from neuroscript.coercion.plain_data import readable_text, to_plain
 from neuroscript.engine.engine import Engine
+from neuroscript.engine.explanation.decisions import decision_text
 from neuroscript.errors import ArgumentError, Problem
 from neuroscript.policy.execution_policy import Decision
 from neuroscript.runtime.interfaces import ToolCall, ToolResult

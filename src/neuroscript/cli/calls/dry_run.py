@@ -1,4 +1,4 @@
-"""The decision about a call that is not run: as a sentence, as plain data and as an exit code."""
+"""The decision about a call that is not run: as plain data and as an exit code."""
 
 from __future__ import annotations
 
@@ -24,23 +24,6 @@ def decide(engine: Engine, call: ToolCall | ToolResult) -> Decision:
 def decision_to_data(decision: Decision) -> dict[str, Any]:
     """Return a decision as plain data."""
     return {**attrs.asdict(decision), "remedy": advice(decision)}
-
-
-def decision_text(decision: Decision) -> str:
-    """Return a decision as a sentence.
-
-    >>> decision_text(Decision("math.add", True, rule="math.*"))
-    'math.add: would run (allowed by math.*)'
-    """
-    if decision.allowed:
-        why = f", because it {' and '.join(decision.flows)}" if decision.flows else ""
-        outcome = f"would ask for approval{why}" if decision.needs_approval else "would run"
-        by = f"allowed by {decision.rule}" if decision.rule else "no pattern in allow matches it"
-        return f"{decision.tool}: {outcome} ({by})"
-    if code_of(decision) == ARGUMENTS:
-        return f"{decision.tool}: invalid arguments: {decision.text}"
-    rule = f", by {decision.rule}" if decision.rule else ""
-    return f"{decision.tool}: would be refused: {decision.text} ({decision.code}{rule})"
 
 
 def code_of(decision: Decision) -> int:

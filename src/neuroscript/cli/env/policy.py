@@ -67,7 +67,7 @@ def _isolated_by(file: ExecutionPolicy, options: ExecutionPolicy) -> Isolation |
 def idle_options(settings: Mapping[str, Any], engine: Engine) -> Iterator[str]:
     """Yield the options, with their values, that match none of the available tools."""
     if settings["isolate_plugins"]:
-        from neuroscript.cli.env.isolation import idle_patterns
+        from neuroscript.engine.explanation.tool_sources import idle_patterns
 
         yield from (f"--isolate-plugins {pattern}" for pattern in idle_patterns(settings["isolate_plugins"], engine))
     words = {field: settings[flag] for field, flag in FLAGS.items() if settings[flag]}

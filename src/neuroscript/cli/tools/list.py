@@ -109,7 +109,7 @@ def _isolated(isolation: Any, tool: str, source: tuple[str, str, tuple[str, ...]
 def _registered(options: Namespace, output: Output, make_engine: Any) -> Iterator[ListedTool]:
     """Yield the tools of an engine."""
     from neuroscript.cli.env.engine import aliases_of, open_engine
-    from neuroscript.cli.env.isolation import source_of
+    from neuroscript.engine.explanation.tool_sources import source_of
     from neuroscript.formats.one_line import signature
 
     with open_engine(make_engine, output, options) as engine:

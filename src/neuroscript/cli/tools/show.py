@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from neuroscript.cli.env.engine import MakeEngine, aliases_of, open_engine, require_tool
-from neuroscript.cli.env.isolation import isolation_of, isolation_text, source_of
 from neuroscript.cli.terminal.exit_codes import OK
 from neuroscript.cli.terminal.output import EMPTY, Cell, Output, Rows, cell, line
 from neuroscript.cli.terminal.printing import show
+from neuroscript.engine.explanation.tool_sources import isolation_of, isolation_text, source_of
 from neuroscript.errors import UNSET
 from neuroscript.formats.one_line import inner_rules, label_phrases, return_text, rule_phrase, signature, to_json
 from neuroscript.policy.tool_policy import ToolPolicy

@@ -8,6 +8,7 @@ from argparse import Namespace
 from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Any, Final
 
+from neuroscript.cli.env.choices import file_of
 from neuroscript.cli.env.engine import MakeEngine, open_engine
 from neuroscript.cli.env.http_service import serve_http
 from neuroscript.cli.terminal.exit_codes import OK, UsageError, require_extra
@@ -48,6 +49,7 @@ def _parts(options: Namespace) -> dict[str, Any]:
         "plans": options.plans,
         "runs": options.runs,
         "approvals": options.approvals,
+        "policy_file": file_of(vars(options)),
         "audit": [options.audit] if options.audit is not None else [],
     }
 

@@ -151,12 +151,19 @@ def resume(
             the run in the database is invalid.
     """
     require("resume", session=(session, SESSION), url=(url, optional(STRING)), run=(run, STRING))
-    return _waited_for(session, lambda: _resumed(session, url, run, watch, lease, local_calls))
+    return _waited_for(session, lambda: aresume(session, url, run, watch=watch, lease=lease, local_calls=local_calls))
 
 
-async def _resumed(
-    session: Session, url: str | None, run: str, watch: Watch | None, lease: float, local_calls: bool
+async def aresume(
+    session: Session,
+    url: str | None,
+    run: str,
+    *,
+    watch: Watch | None = None,
+    lease: float = DEFAULT_LEASE_SECONDS,
+    local_calls: bool = True,
 ) -> Trace:
+    """Return what `resume` returns, without blocking the event loop."""
     driver = await asyncio.to_thread(Driver, session, url, lease)
     try:
         found = await asyncio.to_thread(driver.runs.find, run)

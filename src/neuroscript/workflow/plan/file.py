@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
@@ -70,6 +70,28 @@ def plan_of_json(text: str, *, source: str = "plan") -> Plan:
     except NotJSON as error:
         raise SpecError(quote_untrusted(source), [f"invalid JSON: {error.hint}"]) from None
     return plan_from_data(data, source=source)
+
+
+def problem_lines(text: str, problems: Sequence[str]) -> tuple[int, ...]:
+    """Return the line of each problem of `check` in the TOML text of a plan; 1 if its place is not in the text.
+
+    >>> problem_lines('[nodes.a]\\ntool = "math.ad"\\n', ["nodes.a.tool: no such tool", "synthesis: needs a model"])
+    (2, 1)
+    """
+    try:
+        document = parse_toml(text)
+    except TomlError:
+        return (1,) * len(problems)
+    nodes = document.values.get("nodes")
+    indexes = {each.get("name"): index for index, each in enumerate(nodes)} if isinstance(nodes, list) else {}
+    return tuple(_line_at(document, problem, indexes) for problem in problems)
+
+
+def _line_at(document: TomlDocument, problem: str, indexes: Mapping[Any, int]) -> int:
+    path: list[str | int] = [*problem.partition(":")[0].partition("[")[0].split(".")]
+    if path[0] == "nodes" and len(path) > 1 and path[1] in indexes:
+        path[1] = indexes[path[1]]
+    return document.line(tuple(path))
 
 
 def plan_from_data(data: Any, *, source: str = "plan") -> Plan:

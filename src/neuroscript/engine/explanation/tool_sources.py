@@ -1,4 +1,4 @@
-"""Isolation of the tools of an engine: what provides a tool, and whether a worker process runs and imports it."""
+"""What provides each tool of an engine, and whether a worker process runs and imports it."""
 
 from __future__ import annotations
 

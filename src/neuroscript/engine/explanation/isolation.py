@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 import attrs
 
-from neuroscript.cli.env.isolation import ToolSource, isolation_of
+from neuroscript.engine.explanation.tool_sources import ToolSource, isolation_of
 from neuroscript.io.near_names import did_you_mean
 from neuroscript.policy.execution_policy import ExecutionPolicy
 from neuroscript.policy.isolation import Isolation

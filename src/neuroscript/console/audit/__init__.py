@@ -1,0 +1,1 @@
+"""Pages of audit logs: their calls, one call with those around it, statistics, verification, and export."""
