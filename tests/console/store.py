@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
+from time import sleep
 from typing import Any, Final
 
 import attrs
 from tests.console.conftest import ServedConsole, serving
 from tests.console.store_history import line_of_deletion, write_damaged_copy, write_log
 
-from neuroscript import Engine, FileAudit, load_policy
+from neuroscript import Engine, FileAudit, Host, load_policy
 from neuroscript.console import Inbox, app
 
 PLUGIN: Final = Path(__file__).with_name("store_plugin.py")
@@ -103,6 +104,14 @@ class Store:
         """The engine with its tools."""
         return self.console.engine
 
+    def request(self, tool: str, arguments: dict[str, Any]) -> Caller:
+        """Start a call that needs an approval, in the program of somebody else, and return when it waits."""
+        before = len(self.inbox)
+        caller = Caller.start(lambda: self.engine.call_named(tool, arguments))
+        while len(self.inbox) == before and caller.thread.is_alive():
+            sleep(0.005)
+        return caller
+
 
 def write_files(directory: Path) -> None:
     """Write what the store has, apart from the databases."""
@@ -132,7 +141,7 @@ def opened(directory: Path, **settings: Any) -> Iterator[Store]:
     log = directory / "audit.jsonl"
     engine = Engine(
         policy=attrs.evolve(load_policy(directory / "policy.toml"), approver=inbox),
-        sandbox=directory / "sandbox",
+        host=Host(sandbox_dir=directory / "sandbox"),
         audit=FileAudit(log, key=KEY),
     )
     engine.load_plugin(PLUGIN)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,8 @@ from tests.browsers import PageOpener
 from tests.console import inspector_tasks
 from tests.console.inspector_tasks import Inspector
 from tests.console.operator_counts import Operator
+from tests.console.operator_tasks import TASKS, Task, start
+from tests.console.store import Store, opened
 
 
 @pytest.mark.full
@@ -37,3 +40,23 @@ def test_inspector_does_three_tasks(tmp_path: Path, open_page: PageOpener) -> No
     assert "May store.refund run?" in text
     assert fields == inspector_tasks.QUESTION
     assert [(each.clicks, each.keys) for each in efforts] == [(4, 3), (8, 5), (4, 2)]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    """Return the console of a store that has a history."""
+    with opened(tmp_path_factory.mktemp("store")) as store:
+        yield store
+
+
+@pytest.mark.parametrize("task", [pytest.param(each, id=each.name) for each in TASKS])
+def test_task_takes_few_clicks(store: Store, open_page: PageOpener, task: Task) -> None:
+    """As many as before, or fewer."""
+    page = open_page(store.console.link())
+    page.wait_for_url(lambda url: "/enter" not in url)
+    operator = start(store, page)
+
+    task.run(store, operator)
+
+    assert operator.clicks <= task.max_clicks, operator.effort()
+    print(task.name, operator.effort())
