@@ -142,17 +142,18 @@ def axe_source() -> str:
     return files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8")
 
 
-def accessibility_violations(page: Page, *, ignored: Sequence[str] = ()) -> list[str]:
+def accessibility_violations(page: Page, *, rules: Sequence[str] = ()) -> list[str]:
     """Return what axe-core finds in the page that is open: each rule with the elements that violate it.
 
     The script is evaluated as the debugger does, because the policy of a page forbids scripts of others.
 
     Args:
-        ignored: Names of rules.
+        rules: The only rules to check; by default all.
     """
-    page.evaluate(axe_source())
-    rules = {rule: {"enabled": False} for rule in ignored}
-    found = page.evaluate("rules => axe.run(document, {rules, resultTypes: ['violations']})", rules)
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(axe_source())
+    options = {"resultTypes": ["violations"], **({"runOnly": [*rules]} if rules else {})}
+    found = page.evaluate("options => axe.run(document, options)", options)
     return [
         f"{violation['id']}: {violation['help']}: {element['target']}"
         for violation in found["violations"]

@@ -160,6 +160,33 @@ def test_show_prints_and_selects_labels(kind: str, words: list[str], rows: list[
     assert [record.get("labels") for record in read(trail)] == [["untrusted"], ["private:mail", "untrusted"], None]
 
 
+@pytest.mark.parametrize(
+    ("words", "calls"),
+    [
+        pytest.param(["--effect", "deletes"], [2, 3], id="an effect"),
+        pytest.param(["--session", "s2"], [3, 4], id="a session"),
+        pytest.param(["--since", "2023-11-15"], [2, 3], id="since a date"),
+        pytest.param(["--until", "2023-11-14"], [1, 4], id="until the end of a date"),
+        pytest.param(["--since", "2023-11-15T10:00", "--until", "2023-11-15T12:00"], [2], id="between times"),
+        pytest.param(["--effect", "deletes", "--since", "2023-11-15", "--session", "s2"], [3], id="who deleted a file"),
+    ],
+)
+def test_show_selects_by_effect_session_and_time(words: list[str], calls: list[int], tmp_path: Path) -> None:
+    """Times are UTC."""
+    delete = ToolFacts("fs.delete", effects=("deletes",))
+    hour = 1_700_042_400.0  # 2023-11-15T10:00Z
+    file_of(
+        tmp_path / "trail",
+        outcome(1, session="s1", time=hour - 86_400),
+        outcome(2, about=delete, session="s1", time=hour),
+        outcome(3, about=delete, session="s2", time=hour + 7200),
+        intent(4, session="s2", time=hour - 86_400),
+    )
+    result = command("audit", "show", str(tmp_path / "trail"), *words)
+
+    assert [int(each) for each in re.findall(r"call (\d+)", result.out)] == calls
+
+
 def test_tail_shows_the_last_records_and_the_head(lines: str, tmp_path: Path) -> None:
     """This includes the beginning of calls, because tail shows what was written last."""
     head = file_of(tmp_path / "trail")
@@ -496,6 +523,10 @@ def test_names_in_records_cannot_control_the_terminal(tmp_path: Path) -> None:
         (
             ["tail", "x", "-n", "-1"],
             "argument -n: expected a whole number below a million (see neuroscript audit tail --help)",
+        ),
+        (
+            ["show", "{}", "--since", "yesterday"],
+            "--since: expected a date such as 2026-11-27, or a time such as 2026-11-27T14:30, in UTC",
         ),
         (["verify", "{}", "--head", "1"], "audit: head must be seq:hash, as 'audit tail' prints it"),
     ],

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 from tests.cli.conftest import run_installed, serving_http
+from tests.llm.server import ModelServer
 
 serving = partial(serving_http, "web", "--port", "0")
 
@@ -108,3 +109,55 @@ def test_invalid_arguments_are_named(words: list[str], expected: str) -> None:
 
     assert result.code == 2
     assert expected in result.err
+
+
+PLUGIN = '''
+from pathlib import Path
+
+from neuroscript import ToolPolicy
+
+
+def register(registrar):
+    tools = registrar.toolset("p")
+
+    @tools.tool(policy=ToolPolicy(requires_approval=True, effects=("deletes",)))
+    def delete(path: str) -> str:
+        """Delete a file of the shop."""
+        with Path(__file__).with_name("ran").open("a") as file:
+            print(path, file=file)
+        return f"deleted {path}"
+'''
+
+
+def test_call_suspended_by_another_command_is_approved_in_the_console(tmp_path: Path) -> None:
+    """It runs once in the process of the console."""
+    plugin, directory = tmp_path / "tools.py", tmp_path / "approvals"
+    plugin.write_text(PLUGIN)
+    suspended = run_installed("call", "-p", str(plugin), "--suspend", str(directory), "p.delete", "a")
+    (path,) = directory.glob("*.json")
+    with (
+        serving("-p", str(plugin), "--approvals", str(directory)) as (_, link),
+        httpx.Client(base_url=link.partition("/enter")[0], follow_redirects=True) as client,
+    ):
+        client.get(link)
+        page = client.get("/approvals").text
+        csrf, digest = (re.findall(rf'name="{name}" value="([^"]+)"', page)[-1] for name in ("csrf", "digest"))
+        data = {"csrf": csrf, "digest": digest, "verdict": "approve"}
+        base = str(client.base_url).rstrip("/")
+        done = client.post(f"/approvals/stored/{path.name}", data=data, headers={"origin": base})
+
+    assert (4, False, "a\n") == (suspended.code, path.exists(), (tmp_path / "ran").read_text())
+    assert "deleted a" in done.text
+
+
+def test_chat_needs_a_model(server: ModelServer) -> None:
+    """With a model, the console has a chat; otherwise there is no entry for it."""
+    texts = []
+    for words in ((), ("--model", "tiny", "--base-url", server.base_url())):
+        with serving(*words) as (_, link), httpx.Client(base_url=link.partition("/enter")[0]) as client:
+            client.get(link)
+            texts.append(client.get("/chat").text)
+
+    assert "This console has no model" in texts[0]
+    assert ">Chat</a>" not in texts[0]
+    assert "tiny may call" in texts[1]

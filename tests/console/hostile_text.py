@@ -139,7 +139,7 @@ FOREIGN_PARTS: Final = """() => {
     "fieldset figcaption figure footer form g h1 h2 h3 h4 h5 h6 head header hr html img input ins kbd label legend li line " +
     "link main marker menu meta meter nav ol optgroup option output p path polygon polyline pre progress rect s samp " +
     "script search section select small span strong sub summary sup svg table tbody td template text textarea tfoot th thead " +
-    "time title tr tspan u ul use datalist b i";
+    "time title tr tspan u ul use datalist b i q bdi";
   const names = new Set(known.split(" "));
   const addresses = new Set(["href", "src", "action", "formaction", "data", "srcdoc", "xlink:href", "poster", "srcset"]);
   for (const element of document.querySelectorAll("*")) {

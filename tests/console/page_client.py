@@ -45,7 +45,7 @@ class PageClient:
 
     def get(self, path: str, **query: str) -> str:
         """Return a page."""
-        found = self.client.get(path, params=query)
+        found = self.client.get(path, params=query or None)
         assert found.status_code == 200, found.text
         return found.text
 

@@ -130,7 +130,11 @@ def test_role_limits_what_a_user_can_do(console: ServedConsole) -> None:
     assert accepted == {*VIEWER_POSTS}
 
 
-VIEWER_POSTS: Final = ("access.link", "access.theme", "access.sign_out")
+VIEWER_POSTS: Final = (
+    *("access.link", "access.theme", "access.sign_out"),
+    *("audit.verify", "policy.compare_texts", "policy.explain", "policy.explain_live"),
+    *("tools.check", "tools.fields", "tools.form"),
+)
 """Forms that every user may send."""
 
 

@@ -2,8 +2,39 @@
 
 from __future__ import annotations
 
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import pytest
+from playwright.sync_api import Page, Request, Route
 from tests.browsers import PageOpener
-from tests.console.hostile_text import PAYLOADS, ExecutionWatcher, press_everything
+from tests.conftest import ALL
+from tests.console.hostile_text import (
+    CONTEXTS,
+    FOREIGN_PARTS,
+    PAYLOADS,
+    ExecutionWatcher,
+    Payload,
+    hostile,
+    places_in,
+    press_everything,
+)
+from tests.console.test_attacks import GETS, POSTS
+from tests.console.world import NOT_SHOWN, show, visits, world_with
+
+from neuroscript.console.access import HEADERS
+
+GROUPS: Final = 20 if ALL else 2
+"""Number of groups of payloads; each page shows the payloads of one group in each place."""
+
+SETTLING_MILLISECONDS: Final = 30
+"""How long a page is observed after it has loaded."""
+
+
+def groups(count: int) -> list[tuple[Payload, ...]]:
+    """Return groups of payloads of many kinds."""
+    return [PAYLOADS[first::count] for first in range(count)]
 
 
 def test_harness_detects_each_payload(open_page: PageOpener) -> None:
@@ -16,13 +47,81 @@ def test_harness_detects_each_payload(open_page: PageOpener) -> None:
         watcher.take()
         page.set_content(payload.page)
         press_everything(page)
-        for _ in range(20):
-            if f"executed {payload.number}" in watcher.events:
-                break
-            page.wait_for_timeout(10)
-        else:
+        if not was_executed(page, watcher, payload):
             undetected.append(payload)
     open_page.take_problems()
 
     assert undetected == []
-    assert len({each.text for each in PAYLOADS}) == len(PAYLOADS)
+    assert len({each.text for each in PAYLOADS}) == 60
+
+
+def was_executed(page: Page, watcher: ExecutionWatcher, payload: Payload) -> bool:
+    """Return whether the page executes a payload within a moment."""
+    for _ in range(50):
+        if f"executed {payload.number}" in watcher.events:
+            return True
+        page.wait_for_timeout(10)
+    return False
+
+
+@pytest.mark.parametrize("number", range(GROUPS))
+def test_harness_detects_what_the_policy_of_a_page_blocks(open_page: PageOpener, number: int) -> None:
+    """A page with the headers of the console that writes a group without escaping: nothing runs, and it is seen."""
+    group = groups(GROUPS)[number]
+    context = open_page.new_context()
+    context.route("http://console.test/**", partial(respond, group))
+    watcher = ExecutionWatcher(context)
+    page = context.new_page()
+    found = {}
+    for name in ("text", "double", "single", "title", "textarea", "string", "comment"):
+        page.goto(f"http://console.test/{name}")
+        page.wait_for_timeout(SETTLING_MILLISECONDS)
+        found[name] = [*page.evaluate(FOREIGN_PARTS), *watcher.take()]
+    open_page.take_problems()
+
+    assert found["text"] != []
+    assert not any(event.startswith("executed") for events in found.values() for event in events)
+    assert any(event.startswith("blocked script") for events in found.values() for event in events)
+
+
+def respond(group: tuple[Payload, ...], route: Route, request: Request) -> None:
+    """Respond with a page that writes a group of payloads in a context without escaping."""
+    context = CONTEXTS.get(request.url.rpartition("/")[2], "%s")
+    body = "<!doctype html><body>" + context.replace("%s", hostile("control", group))
+    route.fulfill(body=body, headers={**HEADERS, "content-type": "text/html; charset=utf-8"})
+
+
+@pytest.mark.parametrize("number", range(GROUPS))
+def test_no_text_is_executed(open_page: PageOpener, tmp_path: Path, number: int) -> None:
+    """In any place of any page, whether a page is loaded, a form is sent or a part of a page is replaced."""
+    text = partial(hostile, payloads=groups(GROUPS)[number])
+    seen: set[str] = set()
+    with world_with(tmp_path, text) as world:
+        watcher = ExecutionWatcher(open_page.new_context())
+        page = open_page(world.served.link(), watcher.context)
+        page.wait_for_url(lambda url: "/enter" not in url)
+        for visit in visits(world, text):
+            show(page, world.served.url, visit)
+            page.wait_for_timeout(SETTLING_MILLISECONDS)
+            seen |= places_in(page.content())
+
+            assert (visit, watcher.take(), page.evaluate(FOREIGN_PARTS)) == (visit, [], [])
+        open_page.close()
+        open_page.take_problems()  # pages with a status other than 200
+
+    assert PLACES - seen == set()
+    print(sorted(seen))
+
+
+PLACES: Final = frozenset(
+    ["live-argument", "live-key", "live-value", "removing-description", "stored-argument", "stored-key", "stored-value"]
+)
+"""Places whose texts the pages show; each has all payloads."""
+
+
+def test_each_route_is_visited(tmp_path: Path) -> None:
+    """A new page fails here until it has a visit."""
+    with world_with(tmp_path, str) as world:
+        visited = {route for each in visits(world, str) for route in (each.route, each.leads_to) if route}
+
+    assert {*GETS, *POSTS} - NOT_SHOWN == visited - NOT_SHOWN

@@ -163,11 +163,25 @@ def test_comparison_lists_tools_with_another_verdict() -> None:
 
     assert [(each.tool, each.before, each.after, each.is_wider) for each in found.tools] == [
         ("box.add", Verdict("refused", "box.add", "is denied by the host"), Verdict("runs", "box.*"), True),
-        ("box.read", Verdict("depends", "*", "within fs:read:a"), Verdict("depends", "*", "within fs:read:**"), False),
+        (
+            "box.read",
+            Verdict("depends", "*", "within fs:read:a"),
+            Verdict("depends", "box.*", "within fs:read:**"),
+            False,
+        ),
         ("box.trusted", Verdict("refused", "trust", "requires a trusted host"), Verdict("runs", "box.*"), True),
     ]
     assert [each.text for each in found.added["grants"]] == ["Tools may read files matching **."]
     assert [each.text for each in found.removed["grants"]] == ["Tools may read files matching a."]
+
+
+def test_tool_that_never_runs_for_two_reasons_does_not_differ() -> None:
+    """The consequence is the same."""
+    before, after = ExecutionPolicy(deny=("box.trusted",)), ExecutionPolicy(allow=("box.add",), trusted=True)
+    with engine_of(before) as engine:
+        found = compare(before, after, engine.tools)
+
+    assert [each.tool for each in found.tools] == []
 
 
 def test_equal_policies_do_not_differ() -> None:

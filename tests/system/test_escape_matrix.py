@@ -202,6 +202,8 @@ PACKAGE_WAYS = {
     },
     "to_function": "to_function",
     "neuroscript.interop.functions.to_function": "to_function",
+    "neuroscript.engine.suspended.resume_once": "resume",
+    "neuroscript.console.chat.turns.ChatTurn.__init__": "aexecute",
 }
 """Functions that take an engine or a session and call tools, with the way that each uses."""
 
@@ -228,6 +230,10 @@ PACKAGE_QUIET = {
     "neuroscript.workflow.synthesis.add_answer", "neuroscript.workflow.durable.validation.check_durable",
     "neuroscript.gateway.servers.Servers.__init__", "neuroscript.interop.mcp.client.servers.try_server",
     "neuroscript.interop.mcp.client.servers.add_server", "neuroscript.interop.mcp.client.servers.add_servers",
+    "neuroscript.engine.suspended.find_problem", "neuroscript.engine.suspended.request_of",
+    "neuroscript.llm.turn_record.TurnRecord.__init__", "neuroscript.console.chat.exchanges.discreet",
+    "neuroscript.console.chat.exchanges.started_call", "neuroscript.console.approvals.answers.validate",
+    "neuroscript.console.approvals.requests.stored_entry",
     "neuroscript.calls.spill_writer.ResultFile.__init__", "neuroscript.calls.spill_writer.SpillingCollector.__init__", "neuroscript.calls.spill_writer.spill_result",
 }  # fmt: skip
 """Functions of the root package, and functions that take an engine or a session, that run no tool."""

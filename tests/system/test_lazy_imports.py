@@ -57,10 +57,13 @@ LAZY_IMPORTS: Final = {
     "cli.mcp.serve": ("interop.mcp interop.mcp.server.http interop.mcp.server.serve io.private_files"),
     "cli.openapi.serve": "interop.openapi.serve",
     "cli.parser": "cli.error_help",
+    "cli.web.command": "console.application console.inbox console.users",
+    "console.plans.durable_pages": "workflow.durable.inspection",
+    "console.plans.runs": "workflow.durable.execution workflow.durable.inspection",
     "cli.plans.durable_runs": "workflow.durable workflow.durable.inspection",
     "cli.plans.run_plan": "cli.chat.conversation cli.env.approvers workflow.durable workflow.trace.file",
     "cli.plans.worker": "workflow.durable.worker",
-    "cli.plugins.command": "cli.plugins.lock discovery.probe",
+    "cli.plugins.command": "cli.plugins.lock config.lock_diff discovery.probe",
     "cli.policy.check": "engine.explanation.isolation",
     "cli.terminal.argument_parser": "io.near_names",
     "cli.terminal.inputs": "audit.keys",
@@ -71,6 +74,7 @@ LAZY_IMPORTS: Final = {
     "cli.tools.list": (
         "cli.env.engine engine.explanation.tool_sources formats.one_line policy.isolation tools.search tools.serialization"
     ),
+    "cli.web.command": "console.application console.inbox console.users",
     "coercion.constraints": "coercion.problems coercion.refinements coercion.rule_text",
     "coercion.plain_data": "coercion.content",
     "coercion.refinements": "coercion.rule_text coercion.unions",

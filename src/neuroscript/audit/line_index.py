@@ -188,6 +188,8 @@ def _one_per_call(rows: Iterable[Row]) -> tuple[Collection[Row], set[tuple[str, 
     for row in rows:
         place, _, run, call, _, _, _, kind, *_ = row
         kept[place] = row
+        if call <= 0:  # only a record that was edited has no number
+            continue
         if kind == "intent":
             begun[run, call] = place
         elif kind in ("outcome", "refused"):

@@ -180,7 +180,7 @@ def _closed_error(pipeline: CallPipeline, frame: CallFrame) -> CallError:
     """Return the error of a call whose session was closed or stopped, or that was abandoned, before its approval."""
     if frame.session._is_stopped:
         text = "the session was stopped by an approver"
-        return PolicyError(text, tool=pipeline.tool.name, code="policy.stopped", rule="approver")
+        return PolicyError(text, tool=pipeline.tool.name, code="policy.stopped", rule="approver", retry="never")
     if frame.session.is_closed:
         text = "was not approved before its session was closed"
         return CallError(text, tool=pipeline.tool.name, code="engine.closed")
@@ -206,7 +206,7 @@ def _guarded(approver: Approver, frame: CallFrame) -> tuple[Callable[..., Any], 
 async def _awaited(answer: Any, frame: CallFrame) -> Any:
     """Return the answer of an approver, or `GONE` if the call can no longer run; the approver is cancelled then.
 
-    Neither a session that closes nor the caller of an enclosing call notifies an approver, so this looks regularly.
+    Nothing notifies an approver when a session closes or an enclosing call ends, so this looks regularly.
     """
     import asyncio
 

@@ -5,9 +5,16 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
-from neuroscript._imports import lazy_getattr
+from neuroscript._imports import lazy_getattr, missing_extra
+
+try:  # here, so that no other module of the console has to
+    for _library in ("jinja2", "python_multipart", "starlette", "uvicorn"):
+        import_module(_library)
+except ImportError as error:
+    raise missing_extra("the web console needs Starlette, uvicorn and Jinja2", "console", error) from None
 
 if TYPE_CHECKING:
     from neuroscript.console.application import app

@@ -7,7 +7,11 @@ import logging
 from traceback import format_tb
 from typing import Any, Final
 
-from neuroscript._imports import missing_extra
+from starlette.datastructures import FormData, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import Response
+
 from neuroscript.coercion.context import type_name
 from neuroscript.console.console import LINK_SECONDS, Console
 from neuroscript.console.rendering import message, page, path_for, redirect
@@ -16,14 +20,6 @@ from neuroscript.console.users import User
 from neuroscript.console.visitor import Visitor
 from neuroscript.interop.http_server import CONNECTION
 from neuroscript.interop.http_server.guard import MAX_BODY_BYTES
-
-try:
-    from starlette.datastructures import FormData, MutableHeaders
-    from starlette.exceptions import HTTPException
-    from starlette.requests import HTTPConnection, Request
-    from starlette.responses import Response
-except ImportError as error:
-    raise missing_extra("the web console needs Starlette, uvicorn and Jinja2", "console", error) from None
 
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "

@@ -6,8 +6,16 @@ import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
-from neuroscript._imports import missing_extra
+from starlette.applications import Starlette
+from starlette.datastructures import FormData
+from starlette.exceptions import HTTPException
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Mount
+from starlette.staticfiles import StaticFiles
+
 from neuroscript.coercion.parameters import FLAG, instance, require
 from neuroscript.console import access
 from neuroscript.console.activities import Activity
@@ -19,17 +27,6 @@ from neuroscript.console.routing import VISITOR, get, post, visitor_of
 from neuroscript.console.users import User
 from neuroscript.engine.engine import Engine
 from neuroscript.interop.http_server.guard import RequestGuard
-
-try:
-    from starlette.applications import Starlette
-    from starlette.datastructures import FormData
-    from starlette.exceptions import HTTPException
-    from starlette.requests import HTTPConnection, Request
-    from starlette.responses import Response, StreamingResponse
-    from starlette.routing import Mount
-    from starlette.staticfiles import StaticFiles
-except ImportError as error:
-    raise missing_extra("the web console needs Starlette, uvicorn and Jinja2", "console", error) from None
 
 
 def app(
@@ -140,6 +137,7 @@ def _pages(console: Console) -> Starlette:
     routes.append(Mount("/static", StaticFiles(directory=STATIC), name="static"))
     pages = Starlette(routes=routes, exception_handlers={HTTPException: _http_error, Exception: _internal_error})
     pages.state.console = console
+    pages.state.chats = WeakKeyDictionary()
     pages.state.waiting_approvals = lambda: waiting_count(console)
     pages.state.areas = tuple(each for each in AREAS if each.is_shown(console))
     names = {route.name: frozenset(route.param_convertors) for route in routes}

@@ -9,8 +9,12 @@ import attrs
 
 from neuroscript.console.approvals.routes import ROUTES as APPROVALS
 from neuroscript.console.audit.routes import ROUTES as AUDIT
+from neuroscript.console.chat.routes import ROUTES as CHAT
 from neuroscript.console.console import Console
+from neuroscript.console.health.routes import ROUTES as HEALTH
+from neuroscript.console.plans.routes import ROUTES as PLANS
 from neuroscript.console.policy.routes import ROUTES as POLICY
+from neuroscript.console.tools.routes import ROUTES as TOOLS
 
 
 @attrs.frozen
@@ -31,8 +35,12 @@ class Area:
 
 
 AREAS: Final = (
+    Area("tools", "Tools", TOOLS),
     Area("approvals", "Approvals", APPROVALS),
+    Area("chat", "Chat", CHAT, lambda console: console.settings.model is not None),
     Area("audit", "Audit", AUDIT),
+    Area("plans", "Plans", PLANS, lambda console: bool(console.settings.plans or console.settings.runs)),
     Area("policy", "Policy", POLICY),
+    Area("health", "Health", HEALTH),
 )
 """All areas."""

@@ -8,18 +8,14 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
 from neuroscript import __version__
-from neuroscript._imports import missing_extra
 from neuroscript.console.routing import console_of, visitor_of
 from neuroscript.io.text import several_lines
-
-try:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-    from markupsafe import Markup
-    from starlette.requests import Request
-    from starlette.responses import HTMLResponse, RedirectResponse, Response
-except ImportError as error:
-    raise missing_extra("the web console needs Starlette, uvicorn and Jinja2", "console", error) from None
 
 DIRECTORY: Final = Path(__file__).parent
 STATIC: Final = DIRECTORY / "static"
@@ -40,7 +36,7 @@ def fragment(request: Request, template: str, status: int = 200, **context: Any)
     return HTMLResponse(render(request, template, **context), status)
 
 
-def redirect(request: Request, name: str, **params: Any) -> Response:
+def redirect(request: Request, name: str, /, **params: Any) -> Response:
     """Return a response that sends the browser to a route by GET."""
     return RedirectResponse(path_for(request, name, **params), 303)
 
@@ -60,7 +56,7 @@ def render(request: Request, template: str, **context: Any) -> str:
     """Return a template with its variables, and with what every page needs."""
     visitor = visitor_of(request) if request.scope.get("neuroscript.visitor") else None
     shared = {
-        "url": lambda name, **params: path_for(request, name, **params),
+        "url": lambda name, /, **params: path_for(request, name, **params),
         "static": lambda file: path_for(request, "static", path=file) + f"?v={file_version(file)}",
         "csrf_field": lambda: csrf_field(visitor.csrf if visitor else ""),
         "csrf": visitor.csrf if visitor else "",
@@ -71,11 +67,13 @@ def render(request: Request, template: str, **context: Any) -> str:
         "waiting_approvals": request.app.state.waiting_approvals,
         "path": request.url.path,
         "version": __version__,
+        "request_names": lambda: request.app.state.path_names,
+        "visitor_id": lambda: visitor.id if visitor else "",
     }
     return environment().get_template(template).render({**shared, **context})
 
 
-def path_for(request: Request, name: str, **params: Any) -> str:
+def path_for(request: Request, name: str, /, **params: Any) -> str:
     """Return the path of a route, below the path at which the console is mounted.
 
     Parameters that are not part of the path become the query; those that are None or ``""`` are left out.

@@ -6,16 +6,11 @@ import hmac
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, cast
 
-from neuroscript._imports import missing_extra
-
-try:
-    from starlette.datastructures import FormData
-    from starlette.exceptions import HTTPException
-    from starlette.requests import Request
-    from starlette.responses import Response
-    from starlette.routing import Route
-except ImportError as error:
-    raise missing_extra("the web console needs Starlette, uvicorn and Jinja2", "console", error) from None
+from starlette.datastructures import FormData
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 
 from neuroscript.console.console import Console
 from neuroscript.console.users import Role

@@ -10,6 +10,7 @@ because parsing takes far more time and memory.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TextIO, TypeGuard
@@ -123,6 +124,21 @@ def duration(seconds: float) -> str:
     ('1.23 ms', '2.5 s')
     """
     return f"{seconds:.3g} s" if abs(seconds) >= 1 else f"{seconds * 1000:.3g} ms"
+
+
+def utc_time(seconds: float) -> str:
+    """Return a time for display, or ``?`` if it is out of range.
+
+    Args:
+        seconds: Seconds since 1970.
+
+    >>> utc_time(1_700_000_000)
+    '2023-11-14 22:13:20Z'
+    """
+    try:
+        return time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(seconds))
+    except (OverflowError, ValueError, OSError):
+        return "?"
 
 
 MAX_VALUES: Final = 2_000_000

@@ -38,7 +38,7 @@ class ServedDesk(Desk):
         with Engine(plugins=(), toolsets=[desk_tools([])], policy=policy) as other:
             result = other.session().execute({"name": name, "arguments": list(values)})
         assert result.error is not None
-        assert result.error.code == "policy.pending"
+        assert (result.error.code, result.error.retry) == ("policy.pending", "later")
         (path,) = set(self.directory.glob("*.json")) - before
         return path
 

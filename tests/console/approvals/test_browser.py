@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 from tests.browsers import PageOpener, accessibility_violations
 from tests.console.approvals.conftest import ServedDesk
+from tests.console.approvals.desks import in_thread, until
 
 from neuroscript import Approval
 from neuroscript.console import User
@@ -85,20 +86,23 @@ def test_new_requests_are_announced_and_not_inserted(desk: ServedDesk, open_page
 
 def test_expired_request_says_so(desk: ServedDesk, open_page: PageOpener) -> None:
     """The card stays where it is, without working buttons."""
-    desk.inbox.timeout_seconds = 2.0
-    call = desk.call("desk.delete", "a")
-    desk.waiting()
     page = inbox_page(desk, open_page)
+    for seconds in (2.0, 8.0, 32.0):  # a busy machine may not show the page before the first request expires
+        desk.inbox.timeout_seconds = seconds
+        call = desk.call("desk.delete", "a")
+        desk.waiting()
+        page.reload()
+        if card(page).count():
+            break
+        call.result()
 
-    expect(card(page)).to_contain_text("This request expired at")
+    expect(card(page)).to_contain_text("This request expired at", timeout=60_000)
     expect(page.get_by_role("button", name="Reject", exact=True)).to_be_disabled()
-    assert "no user answered within 2 s" in str(call.result().error)
+    assert f"no user answered within {seconds:g} s" in str(call.result().error)
 
 
 def test_withdrawn_request_says_so(desk: ServedDesk, open_page: PageOpener) -> None:
     """The session of the call was closed meanwhile."""
-    from tests.console.approvals.desks import in_thread
-
     session = desk.engine.session()
     call = in_thread(lambda: session.execute({"name": "desk.delete", "arguments": ["a"]}))
     desk.waiting()
@@ -106,7 +110,8 @@ def test_withdrawn_request_says_so(desk: ServedDesk, open_page: PageOpener) -> N
     session.close()
 
     expect(card(page)).to_contain_text("This request was withdrawn at")
-    assert call.result().error.code == "engine.closed"
+    error = call.result().error
+    assert (error.code, error.retry) == ("engine.closed", "never")
 
 
 def test_arguments_are_checked_while_typing_and_used(desk: ServedDesk, open_page: PageOpener) -> None:
@@ -234,7 +239,7 @@ def test_notification_is_asked_for_by_a_button(desk: ServedDesk, open_page: Page
     page.get_by_role("button", name="Notify me of new requests").click()
     page.evaluate("window.isHidden = true; document.dispatchEvent(new Event('visibilitychange'))")
     call = desk.call("desk.delete", "private")
-    page.wait_for_function("window.notifications.length === 1")
+    until(lambda: page.evaluate("window.notifications.length") == 1)
 
     assert page.evaluate("window.notifications") == ["A call waits for an approval: desk.delete"]
     desk.answer(desk.waiting()[0], Approval.reject())

@@ -150,10 +150,8 @@ def test_closed_session_withdraws_its_requests(is_async: bool) -> None:
         session.close()
 
         error = call.result().error
-        assert ("engine.closed", "desk.delete: was not approved before its session was closed") == (
-            error.code,
-            str(error),
-        )
+        text = "desk.delete: was not approved before its session was closed"
+        assert ("engine.closed", "never", text) == (error.code, error.retry, str(error))
         (left,) = desk.waiting()
         assert other.id == left.request.session
         desk.answer(left, Approval.approve())
@@ -168,7 +166,8 @@ def test_stopped_session_withdraws_its_other_requests() -> None:
         first, _ = desk.waiting(2)
         desk.answer(first, Approval.stop("enough"))
 
-        assert {"policy.stopped"} == {call.result().error.code for call in calls}
+        errors = [call.result().error for call in calls]
+        assert {("policy.stopped", "never")} == {(error.code, error.retry) for error in errors}
         assert {"stopped", "withdrawn"} == {each.outcome for each in desk.inbox.ended}
         assert [] == desk.ran
 
@@ -190,7 +189,8 @@ def test_closing_the_engine_withdraws_all_requests() -> None:
         desk.waiting()
         desk.engine.close(grace=0.0)
 
-        assert "engine.closed" == call.result().error.code
+        error = call.result().error
+        assert ("engine.closed", "never") == (error.code, error.retry)
         until(lambda: not len(desk.inbox))
         assert [] == desk.ran
 

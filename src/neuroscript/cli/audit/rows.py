@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from typing import Final
 
 from neuroscript.audit.entries import Entry
 from neuroscript.cli.terminal.output import Cell, Rows, Style, cell
-from neuroscript.io.text import duration
+from neuroscript.io.text import duration, utc_time
 from neuroscript.runtime.records import CLOSED
 
 WIDTHS: Final = (20, 16)
@@ -20,15 +19,8 @@ def page(entries: list[Entry], begun: str) -> Rows:
     Args:
         begun: The text for a call that began.
     """
-    rows = [(_moment(each.time), cell(each.tool, "name"), _subject(each, begun)) for each in entries]
+    rows = [(Cell(utc_time(each.time), "dim"), cell(each.tool, "name"), _subject(each, begun)) for each in entries]
     return Rows(tuple(rows), widths=WIDTHS)
-
-
-def _moment(seconds: float) -> Cell:
-    try:
-        return Cell(time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(seconds)), "dim")
-    except (OverflowError, ValueError, OSError):
-        return Cell("?", "dim")
 
 
 def _subject(entry: Entry, begun: str) -> Cell:

@@ -62,9 +62,9 @@ def _print_answer(engine: Session, model: Model, prompt: str, options: Namespace
     try:
         conversation = answer(engine, model, prompt, options, listening)
     except ConversationError as error:
-        return _failed(error, listening.with_rest(error.conversation), options, output)
+        return _failed(error, listening.record.with_rest(error.conversation), options, output)
     except OutputClosedEarly as gone:
-        write_transcript(options.transcript, listening.conversation(_system_turns(options)), "output closed")
+        write_transcript(options.transcript, listening.record.conversation(_system_turns(options)), "output closed")
         raise gone.__cause__ or gone from None
     except KeyboardInterrupt:
         _interrupted(listening, options, output)
@@ -81,7 +81,7 @@ def _system_turns(options: Namespace) -> tuple[Turn, ...]:
 
 
 def _interrupted(hearing: ConversationListener, options: Namespace, output: Output) -> None:
-    conversation = hearing.conversation(_system_turns(options))
+    conversation = hearing.record.conversation(_system_turns(options))
     write_transcript(options.transcript, conversation, "interrupted")
     if options.json:
         output.json({**as_data(conversation), "error": {"code": "interrupted", "retry": "host", "message": ""}})

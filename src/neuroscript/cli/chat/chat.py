@@ -30,6 +30,7 @@ from neuroscript.errors import LLMError
 from neuroscript.io.text import is_terminal, quote_untrusted
 from neuroscript.llm.clients import Model
 from neuroscript.llm.events import Conversation, ConversationError
+from neuroscript.llm.turn_record import completed_part, without_system_turn
 from neuroscript.runtime.interfaces import Turn
 from neuroscript.runtime.replies import Reply, Usage
 
@@ -145,22 +146,22 @@ class Chat:
             conversation = answer(self.session, self.model, prompt, self.options, hearing, self.turns)
         except ConversationError as error:
             self._fail(error_text(error), exit_code(error))
-            failed = _without_system_turn(error.conversation)[self.before :]
+            failed = without_system_turn(error.conversation)[self.before :]
         except OutputClosedEarly as gone:
             raise gone.__cause__ or gone from None
         except KeyboardInterrupt:
             if not self.attended:
                 raise
             self.output.say("the turn was interrupted")
-            failed = hearing.whole
+            failed = hearing.record.whole
         else:
-            self.turns = _without_system_turn(conversation)
+            self.turns = without_system_turn(conversation)
             self.answer = conversation.exact_answer
             self._count(conversation.replies)
             print_answer(conversation, self.options, self.output)
             return
-        self._count(tuple(hearing.replies))
-        self.turns += _completed_part(failed)
+        self._count(tuple(hearing.record.replies))
+        self.turns += completed_part(failed)
 
     def _count(self, replies: tuple[Reply, ...]) -> None:
         self.replies += replies
@@ -210,21 +211,6 @@ class Chat:
         """Print the commands."""
         for each in HELP.splitlines():
             self.output.say(each)
-
-
-def _without_system_turn(conversation: Conversation) -> tuple[Turn, ...]:
-    """Return the turns of a conversation without the system turn, which every prompt adds again."""
-    return tuple(turn for turn in conversation.turns if turn.role != "system")
-
-
-def _completed_part(turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
-    """Return the part of a failed turn up to its last completed call.
-
-    The model must know the calls because their effects remain. A prompt without calls is dropped, and so is an invalid
-    answer at the end.
-    """
-    last = max((at for at, turn in enumerate(turns) if turn.tool_results), default=-1)
-    return turns[: last + 1]
 
 
 COMMANDS: Final[dict[str, Callable[[Chat], None]]] = {

@@ -23,6 +23,7 @@ from neuroscript.llm.loop import converse
 from neuroscript.llm.offered_tools import offered_infos, unmatched_patterns
 from neuroscript.llm.structured_output import answer_spec
 from neuroscript.llm.transcripts import conversation_to_data
+from neuroscript.llm.turn_record import TurnRecord
 from neuroscript.runtime.interfaces import ToolInfo, Turn
 
 
@@ -74,7 +75,7 @@ def offered_tools(session: Session, patterns: Sequence[str]) -> list[ToolInfo]:
 def listener(options: Namespace, output: Output, session: Session, prompt: str) -> ConversationListener:
     """Return a listener that prints the answer to a prompt as it arrives."""
     shows = not options.json and options.answer_type is None
-    return ConversationListener(output, Spinner(not options.json), shows, session, [Turn("user", prompt)])
+    return ConversationListener(output, Spinner(not options.json), shows, TurnRecord(session, [Turn("user", prompt)]))
 
 
 def answer(

@@ -15,22 +15,11 @@ from neuroscript.cli.terminal.remedies import action
 from neuroscript.cli.terminal.spinner import Spinner
 from neuroscript.engine.session import Session
 from neuroscript.errors import CallError
-from neuroscript.llm.events import (
-    CallEnded,
-    CallStarted,
-    Conversation,
-    Event,
-    ReplyReceived,
-    RetryScheduled,
-    TextReceived,
-)
-from neuroscript.llm.loop import DEFAULT_MAX_CHARS
+from neuroscript.llm.events import CallEnded, CallStarted, Event, ReplyReceived, RetryScheduled, TextReceived
 from neuroscript.llm.transcripts import call_line, result_line
+from neuroscript.llm.turn_record import TurnRecord
 from neuroscript.names import from_wire
-from neuroscript.runtime.interfaces import ToolCall, ToolResult, Turn
-from neuroscript.runtime.redacting_proxies import redacted_turn
-from neuroscript.runtime.replies import Reply
-from neuroscript.runtime.result_text import shorten
+from neuroscript.runtime.interfaces import ToolCall
 
 MAX_SHOWN_CHARS: Final = 200
 """Maximum characters of a call, or of its result, in a message."""
@@ -48,22 +37,14 @@ class ConversationListener:
         output: The output of the command.
         waiting: The spinner.
         shows_text: Whether text is printed as it arrives.
-        session: The session whose tools are called.
-        turns: The conversation from the prompt on; every call in it has its result.
-        replies: The complete replies.
-        text: The text of the incomplete reply.
+        record: What is recorded.
     """
 
     output: Output
     waiting: Spinner
     shows_text: bool
-    session: Session
-    turns: list[Turn]
-    replies: list[Reply] = attrs.Factory(list)
-    text: str = ""
+    record: TurnRecord
     _open: bool = False
-    _pending_turn: Turn | None = None
-    _results: dict[int, ToolResult] = attrs.Factory(dict)
     _lock: Any = attrs.Factory(Lock)
 
     def __call__(self, event: Event) -> None:
@@ -73,33 +54,27 @@ class ConversationListener:
             ReaderGone: The reader of the text has gone.
         """
         with self._lock:
+            is_complete = self.record.add(event)
             match event:
                 case TextReceived(text):
                     self._say(text)
                 case RetryScheduled(retried):
                     self._tell(f"retrying in {retried.seconds:.2g} s ({retried.code})")
-                case ReplyReceived(reply):
-                    self._replied(reply)
+                case ReplyReceived():
+                    self.end()
                 case CallStarted(call):
                     self._tell(f"calls {self._format_call(call)}")
-                case CallEnded(call, result):
-                    self._called(call, result)
+                case CallEnded(_, result):
+                    self._tell(result_line(result))
+                    if result.error is not None:
+                        self._advise(result.error)
+                    if is_complete:
+                        self.waiting.start()
 
     @property
-    def whole(self) -> tuple[Turn, ...]:
-        """The turns with secrets redacted."""
-        return tuple(map(self._discreet, self.turns))
-
-    def conversation(self, before: tuple[Turn, ...] = ()) -> Conversation:
-        """Return the conversation after the turns *before*, including the text of the incomplete reply."""
-        return self.with_rest(Conversation((*before, *self.whole), tuple(self.replies)))
-
-    def with_rest(self, conversation: Conversation) -> Conversation:
-        """Return a conversation with the text of the incomplete reply."""
-        if not self.text:
-            return conversation
-        rest = self._discreet(Turn("assistant", self.text))
-        return attrs.evolve(conversation, turns=(*conversation.turns, rest))
+    def session(self) -> Session:
+        """The session whose tools are called."""
+        return self.record.session
 
     def end(self) -> None:
         """Stop the spinner and end the current line of text.
@@ -113,7 +88,6 @@ class ConversationListener:
             self._write("\n")
 
     def _say(self, text: str) -> None:
-        self.text += text
         if self.shows_text and text:
             self.waiting.stop()
             self._open = not text.endswith("\n")
@@ -145,34 +119,3 @@ class ConversationListener:
         if info is not None and any(arg.secret for arg in info.spec.args):
             return f"{info.spec.full_name} (its arguments are secret)"
         return call_line(call)
-
-    def _replied(self, reply: Reply) -> None:
-        self.end()
-        self.text = ""
-        self.replies.append(reply)
-        self._pending_turn, self._results = reply.turn if reply.turn.tool_calls else None, {}
-        if self._pending_turn is None:
-            self.turns.append(reply.turn)
-
-    def _called(self, call: ToolCall, result: ToolResult) -> None:
-        self._tell(result_line(result))
-        if result.error is not None:
-            self._advise(result.error)
-        if self._pending_turn is None:
-            return
-        self._results[self._call_index(call)] = shorten(result, DEFAULT_MAX_CHARS)
-        if len(self._results) == len(self._pending_turn.tool_calls):
-            results = tuple(self._results[at] for at in sorted(self._results))
-            self.turns += [self._pending_turn, Turn("tool", tool_results=results)]
-            self._pending_turn = None
-            self.waiting.start()
-
-    def _call_index(self, call: ToolCall) -> int:
-        """Return the index of a call that has ended; calls end in any order, and their secrets are redacted."""
-        calls = self._pending_turn.tool_calls if self._pending_turn is not None else ()
-        left = [at for at in range(len(calls)) if at not in self._results]
-        return next((at for at in left if calls[at].id == call.id), left[0])
-
-    def _discreet(self, turn: Turn) -> Turn:
-        secrets = self.session.secrets
-        return turn if secrets is None else redacted_turn(secrets, turn)

@@ -46,7 +46,7 @@ WIDTHS: Final = (16, 8)
 
 def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> int:
     """Run all checks, print the findings, and return 1 if something is broken, otherwise 0."""
-    found = {part: [*run_check(place, options)] for part, place in PARTS.items()}
+    found = run_checks(options)
     counts = Counter(finding.state for findings in found.values() for finding in findings)
     if options.json:
         data = [{"part": part, **_data(finding)} for part, findings in found.items() for finding in findings]
@@ -54,6 +54,17 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     else:
         show(_blocks(found, counts), output)
     return FAILED if counts["broken"] else OK
+
+
+def run_checks(options: Namespace) -> dict[str, list[Finding]]:
+    """Return the findings of all checks by part, in order.
+
+    Args:
+        options: The options of ``doctor``; those of other commands may be missing.
+    """
+    defaults = dict.fromkeys(("plugin", "isolate_plugins", "policy", "profile", "sandbox", "timeout"))
+    known = Namespace(**{**defaults, **vars(options)})
+    return {part: [*run_check(place, known)] for part, place in PARTS.items()}
 
 
 def run_check(place: str, options: Namespace) -> Iterator[Finding]:

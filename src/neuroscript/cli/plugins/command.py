@@ -45,12 +45,14 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
             case "show":
                 return _show(find_distribution(found, options.name), taken, imports, options, output)
             case "lock":
-                from neuroscript.cli.plugins.lock import Selection, lock
+                from neuroscript.cli.plugins.lock import lock
+                from neuroscript.config.lock_diff import Selection
 
                 names = [find_distribution(taken, name).key for name in options.names]
                 return lock(Selection(taken, keywords.get("without", ()), imports), names, options, output)
             case "diff":
-                from neuroscript.cli.plugins.lock import Selection, diff
+                from neuroscript.cli.plugins.lock import diff
+                from neuroscript.config.lock_diff import Selection
 
                 return diff(found, Selection(taken, keywords.get("without", ()), imports), options, output)
             case _:

@@ -12,48 +12,14 @@ import attrs
 from neuroscript.cli.terminal.exit_codes import FAILED, OK, UsageError
 from neuroscript.cli.terminal.output import EMPTY, Cell, Output, Rows, cell, line, reason_of
 from neuroscript.cli.terminal.printing import show
+from neuroscript.config.lock_diff import LockDifference, Selection, lock_differences, pins_of
 from neuroscript.config.lock_file import Lock
-from neuroscript.config.pinned import Difference, Pinned, compare, count_changes, counts_of
-from neuroscript.discovery.catalog import ConfinedImports, iter_offers
+from neuroscript.config.pinned import Difference, Pinned, count_changes, counts_of
 from neuroscript.discovery.installed import Distribution
 from neuroscript.errors import PluginError, SpecError
 from neuroscript.io.text import quote_path
 
 INDENT: Final = 2
-
-
-@attrs.frozen
-class LockDifference:
-    """A distribution that differs from the lock file.
-
-    Attributes:
-        state: ``"changed"``, ``"new"`` if it is not in the file, ``"missing"``, or ``"unusable"``.
-        old: The locked distribution, or None.
-        new: The installed distribution, or None if it is missing or unusable.
-        differences: The differences of a changed distribution.
-        error: Why it is unusable, or None.
-    """
-
-    state: str
-    old: Pinned | None = None
-    new: Pinned | None = None
-    differences: tuple[Difference, ...] = ()
-    error: PluginError | None = None
-
-
-@attrs.frozen
-class Selection:
-    """The distributions that a command would load.
-
-    Attributes:
-        taken: The distributions.
-        without: The excluded distributions and entry points.
-        imports: Imports those that are isolated, or None.
-    """
-
-    taken: Sequence[Distribution]
-    without: Collection[str]
-    imports: ConfinedImports | None
 
 
 def lock(selection: Selection, names: Collection[str], options: Namespace, output: Output) -> int:
@@ -68,7 +34,7 @@ def lock(selection: Selection, names: Collection[str], options: Namespace, outpu
         UsageError: The file cannot be written.
         SpecError: There are *names*, and the existing file is not a lock file.
     """
-    pins, errors = _pinned(selection, _existing(options.output))
+    pins, errors = pins_of(selection, _existing(options.output))
     chosen = [each for each in pins if not names or each.key in names]
     broken = [error for key, error in errors.items() if not names or key in names]
     kept = _remaining_entries(options.output, names)
@@ -145,29 +111,12 @@ def diff(found: Sequence[Distribution], selection: Selection, options: Namespace
         SpecError: The file cannot be read, or is not a lock file.
     """
     lock = Lock.read(options.file)
-    left_out = {each.key for each in found} - {each.key for each in selection.taken}
-    pins, errors = _pinned(selection, lock)
-    differing = [*_differing(lock, {each.key: each for each in pins}, errors, left_out)]
+    differing = lock_differences(lock, found, selection)
     if options.json:
         output.json({"ok": not differing, "file": options.file, **_data(differing)})
     else:
         show(_blocks(differing, options.file), output)
     return FAILED if differing else OK
-
-
-def _differing(
-    lock: Lock, pins: dict[str, Pinned], errors: dict[str, PluginError], left_out: Collection[str]
-) -> Iterator[LockDifference]:
-    old = {each.key: each for each in lock.distributions}
-    for key in sorted({*old, *pins, *errors} - {*left_out}):
-        if key in errors:
-            yield LockDifference("unusable", old.get(key), error=errors[key])
-        elif key not in pins:
-            yield LockDifference("missing", old[key])
-        elif key not in old:
-            yield LockDifference("new", new=pins[key])
-        elif differences := compare(old[key], pins[key]):
-            yield LockDifference("changed", old[key], pins[key], differences)
 
 
 def _data(differing: Sequence[LockDifference]) -> dict[str, Any]:
@@ -219,23 +168,3 @@ def _row(difference: Difference) -> tuple[Cell, ...]:
     is_breaking = difference.change.kind == "breaking"
     kind = cell(difference.change.kind, "bad" if is_breaking else "mended")
     return kind, cell(difference.tool, "name"), cell(str(difference.change))
-
-
-def _pinned(selection: Selection, known: Lock | None) -> tuple[list[Pinned], dict[str, PluginError]]:
-    """Return the pins of the usable distributions, and the errors of the others by key.
-
-    Args:
-        known: The lock file, which may require that a distribution is isolated, or None.
-    """
-    admit = None if known is None else known.admit
-    keys = {str(each): each.key for each in selection.taken}
-    pins: list[Pinned] = []
-    errors: dict[str, PluginError] = {}
-    for found in iter_offers(list(keys.values()), selection.without, imports=selection.imports, admit=admit):
-        try:
-            if isinstance(found, PluginError):
-                raise found
-            pins.append(Pinned.of(found))
-        except PluginError as error:
-            errors[keys[error.distribution]] = error
-    return pins, errors

@@ -5,18 +5,26 @@ from __future__ import annotations
 import os
 import sys
 from argparse import Namespace
-from contextlib import redirect_stdout
+from contextlib import AbstractContextManager, nullcontext, redirect_stdout
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from neuroscript.cli.chat.conversation import open_model
+from neuroscript.cli.chat.models import MODEL
+from neuroscript.cli.doctor.command import run_checks
 from neuroscript.cli.env.choices import file_of
 from neuroscript.cli.env.engine import MakeEngine, open_engine
 from neuroscript.cli.env.http_service import serve_http
+from neuroscript.cli.env.mcp_servers import tables
 from neuroscript.cli.terminal.exit_codes import OK, UsageError, require_extra
+from neuroscript.cli.terminal.inputs import key_of
 from neuroscript.cli.terminal.output import Output
+from neuroscript.errors import LLMError
 from neuroscript.interop.http_server.addresses import is_loopback
 
 if TYPE_CHECKING:
     from neuroscript.console.users import User
+    from neuroscript.llm.clients import Model
 
 MIN_TOKEN_CHARS: Final = 16
 """Minimum number of characters of a user's token."""
@@ -31,26 +39,51 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     """
     with require_extra():
         from neuroscript.console.application import app
+        from neuroscript.console.inbox import Inbox
     _check(options)
     users = _users(options)
+    inbox = Inbox() if options.suspend is None else None
     output.serve()
-    with redirect_stdout(sys.stderr), open_engine(make_engine, output, options) as engine:
-        application = app(engine, is_local=is_loopback(options.bind), users=users, **_parts(options))
+    with (
+        redirect_stdout(sys.stderr),
+        _open_model(options) as model,
+        open_engine(make_engine, output, options, inbox, llm=model) as engine,
+    ):
+        shown = _parts(options, make_engine is None, output)
+        application = app(engine, is_local=is_loopback(options.bind), users=users, inbox=inbox, model=model, **shown)
         certificate = None if options.certificate is None else (options.certificate, options.certificate_key)
         path = application.link() if application.console.settings.is_local else "/"
         serve_http(application, engine, (options.bind, options.port), output, path, certificate)
     return OK
 
 
-def _parts(options: Namespace) -> dict[str, Any]:
+def _open_model(options: Namespace) -> AbstractContextManager[Model | None]:
+    """Return the model for the chat, or None if no option and no environment variable selects one.
+
+    Raises:
+        UsageError: The model is unknown, there is no key for it, or a package is missing.
+    """
+    if not (options.model or options.base_url or os.environ.get(MODEL)):
+        return nullcontext()
+    try:
+        return open_model(options)
+    except LLMError as error:
+        raise UsageError(str(error)) from None
+
+
+def _parts(options: Namespace, is_own: bool, output: Output) -> dict[str, Any]:
     """Return what the console shows besides tools."""
     return {
         "run_effects": options.run_effects,
         "plans": options.plans,
         "runs": options.runs,
-        "approvals": options.approvals,
+        "approvals": options.approvals or options.suspend,
         "policy_file": file_of(vars(options)),
         "audit": [options.audit] if options.audit is not None else [],
+        "audit_key": None if options.audit_key is None else key_of(options.audit_key, output),
+        "servers": tables(vars(options), is_own, output),
+        "lock": options.locked,
+        "checks": partial(run_checks, options),
     }
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any, Final
 
+from neuroscript.cli.chat.models import APIS, MODEL, address
+from neuroscript.cli.chat.options import clean
 from neuroscript.cli.env.options import add_environment, add_recording
 from neuroscript.cli.terminal.argument_parser import add_subparser
 
@@ -42,8 +44,12 @@ def add_web(commands: Any, layout: Any) -> None:
         type=user,
         help="a user who signs in with the token in an environment variable; the role is viewer, operator or approver",
     )
+    option("--model", metavar="NAME", type=clean, help=f"chat with this model; default: {MODEL}, otherwise no chat")
+    option("--base-url", metavar="URL", type=address, help="base URL of a model server")
+    option("--api", choices=APIS, default="", help=f"API of the model server: {', '.join(APIS)}; default: the first")
     add_environment(parser, None)
     add_recording(parser)
+    parser.set_defaults(answer_type=None, timeout=None, no_stream=False)
 
 
 def port(text: str) -> int:

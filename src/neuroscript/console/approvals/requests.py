@@ -14,7 +14,7 @@ from neuroscript.console.approvals.answers import VERBS
 from neuroscript.console.console import Console
 from neuroscript.console.inbox import EndedRequest, Inbox, WaitingRequest
 from neuroscript.engine.engine import Engine
-from neuroscript.engine.suspended import find_problem
+from neuroscript.engine.suspended import find_problem, request_of
 from neuroscript.errors import CallError
 
 PAGE_ITEMS: Final = 20
@@ -138,8 +138,6 @@ def stored_entry(engine: Engine, stored: PendingFile) -> Entry:
         problem = find_problem(session, pending)
         request = None
         if not problem:
-            from neuroscript.engine.suspended import request_of
-
             try:
                 request = request_of(session, pending)
             except CallError as error:

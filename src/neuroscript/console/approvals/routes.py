@@ -7,10 +7,7 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any, Final
 
-from starlette.datastructures import FormData
-from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
-
+from neuroscript._imports import missing_extra
 from neuroscript.approval.pending_files import PendingFile
 from neuroscript.approval.request import Approval
 from neuroscript.console.activities import Activity, TooManyActivities
@@ -39,6 +36,13 @@ from neuroscript.console.visitor import Visitor
 from neuroscript.engine.suspended import resume_once
 from neuroscript.runtime.interfaces import ToolResult
 from neuroscript.runtime.result_text import result_text
+
+try:
+    from starlette.datastructures import FormData
+    from starlette.requests import Request
+    from starlette.responses import Response, StreamingResponse
+except ImportError as error:
+    raise missing_extra("the web console needs Starlette, uvicorn and Jinja2", "console", error) from None
 
 STATE_SECONDS: Final = 2.0
 """Seconds between two looks at the directory of suspended calls, which other processes change."""

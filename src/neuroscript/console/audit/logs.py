@@ -1,11 +1,11 @@
-"""The audit logs of a console: each is read in threads, indexed in the background, and verified on demand."""
+"""The audit logs of a console: each is read in threads, and indexed in the background."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
-from time import sleep, time
+from time import sleep
 from typing import Final, TypeVar
 
 import attrs
@@ -16,10 +16,13 @@ from neuroscript.audit.log_reader import LoggedCall, LogReader
 from neuroscript.audit.statistics import AuditStats
 from neuroscript.audit.verification import VerificationReport, verify
 from neuroscript.console.routing import console_of
-from neuroscript.errors import AuditError, SpecError
+from neuroscript.errors import AuditError
 
 INDEX_SECONDS: Final = 0.01
 """Seconds for which the background holds the index before a page may use it."""
+
+REQUEST_SECONDS: Final = 0.03
+"""Seconds for which a request adds to an index that is not complete, so that small logs are complete at once."""
 
 PAUSE_SECONDS: Final = 0.01
 """Seconds in between, so that a waiting page comes first."""
@@ -34,23 +37,6 @@ class UnreadableLog(Exception):
     """An audit log cannot be read; the message says why."""
 
 
-@attrs.define
-class Verification:
-    """A verification of a log.
-
-    Attributes:
-        started: When, in seconds since 1970.
-        ended: When, or None while it runs.
-        report: The result, or None.
-        error: Why there is no result, or ``""``.
-    """
-
-    started: float = attrs.field(factory=time)
-    ended: float | None = None
-    report: VerificationReport | None = None
-    error: str = ""
-
-
 @attrs.define(eq=False)
 class ShownLog:
     """One audit log.
@@ -59,13 +45,11 @@ class ShownLog:
         number: Its number in addresses, from 1.
         path: Its file.
         key: The key of its hash chain, or None.
-        verification: The latest verification, or None.
     """
 
     number: int
     path: Path
     key: bytes | None = attrs.field(default=None, repr=False)
-    verification: Verification | None = None
     _reader: LogReader | None = attrs.field(default=None, init=False, repr=False)
     _tasks: set[asyncio.Task[None]] = attrs.field(factory=set, init=False, repr=False)
     _is_indexing: bool = attrs.field(default=False, init=False)
@@ -111,23 +95,20 @@ class ShownLog:
 
         return await self.read(numbers)
 
-    def start_verification(self, head: str | None) -> None:
-        """Verify the log in a thread, unless a verification runs.
+    def verified(self, head: str | None) -> VerificationReport:
+        """Return the result of verifying the log; the file is read once.
 
         Args:
             head: A head that was stored before, or None.
-
         """
-        if self.verification is not None and self.verification.ended is None:
-            return
-        self.verification = found = Verification()
-        self._start(self._verify(found, head))
+        key = None if LogReader(self.path).is_database else self.key
+        return verify(self.path, key=key, head=head)
 
     def _read(self, work: Callable[[LogReader], T]) -> T:
         try:
             if self._reader is None:
                 self._reader = LogReader(self.path)
-            self._reader.update()
+            self._reader.update(REQUEST_SECONDS)
             return work(self._reader)
         except AuditError as error:
             self._reader = None
@@ -143,16 +124,6 @@ class ShownLog:
             pass  # the next page reports it
         finally:
             self._is_indexing = False
-
-    async def _verify(self, found: Verification, head: str | None) -> None:
-        try:
-            found.report = await asyncio.to_thread(verify, self.path, key=self.key, head=head)
-        except (AuditError, SpecError) as error:
-            found.error = str(error)
-        except OSError as error:
-            found.error = (error.strerror or type(error).__name__).lower()
-        finally:
-            found.ended = time()
 
     def _start(self, work: Coroutine[object, object, None]) -> None:
         task = asyncio.create_task(work)

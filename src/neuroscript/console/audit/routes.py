@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from time import gmtime, strftime
 from typing import Any, Final
 
 from starlette.datastructures import FormData
@@ -29,9 +28,10 @@ from neuroscript.console.audit.charts import OUTCOMES as PARTS
 from neuroscript.console.audit.export import FORMATS, file_name, parts
 from neuroscript.console.audit.logs import ShownLog, UnreadableLog, logs_of
 from neuroscript.console.audit.selection import PERIODS, Selection, selection_of
+from neuroscript.console.background_jobs import jobs_of
 from neuroscript.console.rendering import fragment, message, page, redirect
 from neuroscript.console.routing import Get, console_of, get, post
-from neuroscript.io.text import duration
+from neuroscript.io.text import duration, utc_time
 from neuroscript.policy.tool_policy import EFFECTS
 
 CALLS_PER_PAGE: Final = 50
@@ -39,6 +39,7 @@ CALLS_PER_PAGE: Final = 50
 MAX_SUGGESTED_TOOLS: Final = 500
 """Maximum number of names of tools that the form suggests."""
 
+MAX_HEAD_CHARS: Final = 100
 MAX_ID: Final = 2**62
 MAX_TREE_ROWS: Final = 500
 
@@ -84,7 +85,7 @@ def _shared(log: ShownLog, request: Request, section: str, selection: Selection 
         "log_number": number,
         "fields": fields,
         "selected": {**{name: each for name, each in fields.items() if each}, "log": number},
-        "moment": moment,
+        "moment": utc_time,
         "duration": duration,
         "badge_kind": OUTCOME_KINDS,
     }
@@ -142,7 +143,7 @@ def _refusals(request: Request) -> Response:
         )
         for each in records
     ]
-    return page(request, "audit/refusals.html", active="audit", entries=entries, moment=moment)
+    return page(request, "audit/refusals.html", active="audit", entries=entries, moment=utc_time)
 
 
 async def call(request: Request) -> Response:
@@ -199,7 +200,11 @@ async def verification(request: Request) -> Response:
     """Show the latest verification of a log."""
     log = _log_of(request.query_params, request)
     is_database = await log.read(lambda reader: reader.is_database)
-    context = {**_shared(log, request, "verification"), "state": log.verification, "is_database": is_database}
+    context = {
+        **_shared(log, request, "verification"),
+        "job": jobs_of(request).get(("verify", log.number)),
+        "is_database": is_database,
+    }
     if request.headers.get("x-requested-with") == "neuroscript":
         return fragment(request, "audit/_verification.html", **context)
     return page(request, "audit/verification.html", **context)
@@ -208,7 +213,8 @@ async def verification(request: Request) -> Response:
 async def verify(request: Request, form: FormData) -> Response:
     """Start to verify a log, and show the page about it."""
     log = _log_of({"log": str(form.get("log", ""))}, request)
-    log.start_verification(str(form.get("head", "")).strip()[:200] or None)
+    head = str(form.get("head", "")).strip()[:MAX_HEAD_CHARS] or None
+    jobs_of(request).start(("verify", log.number), lambda: log.verified(head))
     return redirect(request, "audit.verification", log=log.number if log.number > 1 else None)
 
 
@@ -226,14 +232,6 @@ async def export(request: Request) -> Response:
     return StreamingResponse(
         parts(log.iter_calls(selection.filter), format), media_type=format.media_type, headers=headers
     )
-
-
-def moment(seconds: float) -> str:
-    """Return a time in UTC for display."""
-    try:
-        return strftime("%Y-%m-%d %H:%M:%SZ", gmtime(seconds))
-    except (OverflowError, ValueError, OSError):
-        return "?"
 
 
 ROUTES: Final = (

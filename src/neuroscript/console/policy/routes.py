@@ -9,6 +9,7 @@ from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
 
+from neuroscript.console.paging import ListPage, page_number
 from neuroscript.console.policy.compared import PolicyChoice, choices, read_policy
 from neuroscript.console.policy.explained import Asked, explain_asked
 from neuroscript.console.policy.limits import limit_rows
@@ -25,9 +26,6 @@ PAGE_ROWS: Final = 100
 MAX_LISTED_TOOLS: Final = 300
 """Maximum number of names that a field suggests."""
 
-LAYERS: Final = 1
-"""The number of policies from which on the page names the policy of each rule."""
-
 
 async def index(request: Request) -> Response:
     """Show the effective policy in words, and the use of its limits."""
@@ -39,7 +37,7 @@ async def index(request: Request) -> Response:
         "policy/index.html",
         active="policy",
         sections=[(TITLES[group], sentences) for group, sentences in sections.items() if sentences],
-        has_layers=len(policy.layers) > LAYERS,
+        has_layers=len(policy.layers) > 1,
         usage=limit_rows(console.engine, visitor.session),
     )
 
@@ -78,22 +76,8 @@ async def _explained(request: Request, asked: Asked, template: str) -> Response:
 async def findings(request: Request) -> Response:
     """Show the rules that have no effect, and the tools that can never run."""
     report = await asyncio.to_thread(check_engine, console_of(request).engine)
-    number = _page_number(request)
-    shown = report.unusable_tools[(number - 1) * PAGE_ROWS : number * PAGE_ROWS]
-    return page(
-        request,
-        "policy/findings.html",
-        active="policy",
-        report=report,
-        shown=shown,
-        number=number,
-        pages=max(1, -(-len(report.unusable_tools) // PAGE_ROWS)),
-    )
-
-
-def _page_number(request: Request) -> int:
-    text = request.query_params.get("page", "1")
-    return max(1, int(text)) if text.isascii() and text.isdigit() and len(text) < 6 else 1
+    unusable = ListPage.of(report.unusable_tools, page_number(request), PAGE_ROWS)
+    return page(request, "policy/findings.html", active="policy", report=report, unusable=unusable)
 
 
 async def comparison(request: Request) -> Response:
@@ -121,8 +105,7 @@ async def _compared(request: Request, pair: tuple[PolicyChoice, PolicyChoice], *
             problems.append((choice.source, error))
     if len(policies) == len(pair):
         engine = console.engine
-        found = await asyncio.to_thread(compare, *policies, engine.tools, engine.aliases)
-    number = _page_number(request)
+        found = await asyncio.to_thread(compare, policies[0], policies[1], engine.tools, engine.aliases)
     return page(
         request,
         "policy/compare.html",
@@ -131,9 +114,7 @@ async def _compared(request: Request, pair: tuple[PolicyChoice, PolicyChoice], *
         choices=choices(console),
         pair=pair,
         found=found,
-        shown=[] if found is None else found.tools[(number - 1) * PAGE_ROWS : number * PAGE_ROWS],
-        number=number,
-        pages=1 if found is None else max(1, -(-len(found.tools) // PAGE_ROWS)),
+        tools=ListPage.of([] if found is None else found.tools, page_number(request), PAGE_ROWS),
         has_texts=any(choice.text for choice in pair),
         problems=problems,
         titles=TITLES,

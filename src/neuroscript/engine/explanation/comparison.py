@@ -28,8 +28,12 @@ class Verdict:
     """
 
     standing: Standing
-    rule: str = attrs.field(default="", eq=False)  # another pattern that allows the same is no difference
+    rule: str = ""
     text: str = ""
+
+    def agrees(self, other: Verdict) -> bool:
+        """Return whether another verdict has the same consequences, whatever its reason is."""
+        return self.standing == other.standing and (self.standing != "depends" or self.text == other.text)
 
 
 @attrs.frozen
@@ -98,7 +102,7 @@ def _tool_differences(
 ) -> Iterator[ToolDifference]:
     for name, tool in sorted(tools.items()):
         verdicts = [verdict_of(policy, tool, old.get(name, ())) for policy in (before, after)]
-        if verdicts[0] != verdicts[1]:
+        if not verdicts[0].agrees(verdicts[1]):
             yield ToolDifference(name, *verdicts)
 
 

@@ -6,8 +6,10 @@ the element ``node-NAME`` of the page, which repeats its text, and its group ``b
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
+
+import attrs
 
 from neuroscript.io.text import duration, one_line
 from neuroscript.workflow.plan.model import Node, Plan
@@ -21,17 +23,32 @@ from neuroscript.workflow.trace.trace import Trace
 EDGE: Final = 2.0
 """Pixels around a graph, so that borders are not cut."""
 
+NOT_RUN: Final = ("", "waiting", "skipped", "unstarted")
+"""The states in which the border of a node is dashed."""
+
 TIMELINE_WIDTH: Final = 640.0
 """Pixels of the time axis."""
 
 
-def plan_picture(plan: Plan) -> GraphPicture:
+LONGEST_STATE: Final = ("succeeded", "999.9 ms")
+"""The longest status and time of a node during a run."""
+
+
+def plan_picture(plan: Plan, *, has_states: bool = False) -> GraphPicture:
     """Return the graph of a plan before it runs.
+
+    Args:
+        has_states: Whether the boxes are wide enough for the states of a run.
 
     Raises:
         ValueError: If there are too many edges for a picture.
     """
-    return GraphPicture.of([plan_box(node) for node in plan.nodes], {node.name: node.needs for node in plan.nodes})
+    boxes = [plan_box(node) for node in plan.nodes]
+    needs = {node.name: node.needs for node in plan.nodes}
+    if not has_states:
+        return GraphPicture.of(boxes, needs)
+    widest = [plan_box(node, *LONGEST_STATE) for node in plan.nodes]
+    return attrs.evolve(GraphPicture.of(widest, needs), boxes=tuple(boxes))
 
 
 def trace_picture(trace: Trace) -> GraphPicture:
@@ -54,7 +71,7 @@ def plan_box(node: Node, status: str = "", took: str = "", more: str = "") -> Bo
     tool = one_line(node.tool, MAX_LABEL_CHARS)
     details = more or ", ".join(node_details(node))
     title = ", ".join(filter(None, (f"{node.name}: {tool}", status, took, details)))
-    return Box(node.name, tool, status, took, one_line(details, MAX_LABEL_CHARS), title, status not in ("", "skipped"))
+    return Box(node.name, tool, status, took, one_line(details, MAX_LABEL_CHARS), title, status not in NOT_RUN)
 
 
 def node_details(node: Node) -> Iterator[str]:
@@ -71,17 +88,19 @@ def node_details(node: Node) -> Iterator[str]:
         yield "may fail"
 
 
-def inline_graph(picture: GraphPicture, label: str) -> str:
+def inline_graph(picture: GraphPicture, label: str, boxes: Mapping[str, Box] | None = None) -> str:
     """Return a graph as an SVG element.
 
     Args:
         label: Its name for screen readers.
+        boxes: The present text of some nodes by name, in place of the text in the picture.
     """
+    shown = [(boxes or {}).get(box.name, box) for box in picture.boxes]
     wide, high = picture.graph.width + 2 * EDGE, picture.graph.height + 2 * EDGE
     size = f'width="{number(wide)}" height="{number(high)}" viewBox="0 0 {number(wide)} {number(high)}"'
     nodes = (
         f'<a class="node" href="#node-{safe(box.name)}"><g id="box-{safe(box.name)}">{inline_box(picture, box)}</g></a>'
-        for box in picture.boxes
+        for box in shown
     )
     return "\n".join(
         [

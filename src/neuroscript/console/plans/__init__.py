@@ -1,0 +1,1 @@
+"""The area of plans: files, runs and their progress, traces, and durable runs."""
