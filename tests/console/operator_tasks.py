@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from typing import Final
 
 import attrs
 from playwright.sync_api import Page, expect
+from tests.browsers import WAIT_MILLISECONDS
 from tests.console.operator_counts import Operator
-from tests.console.store import Store
+from tests.console.store import CHANGED, Store
 from tests.console.store_history import CULPRIT, DELETED, line_of_deletion
 
 
@@ -29,6 +31,46 @@ class Task:
     run: Callable[[Store, Operator], None]
 
 
+def find(store: Store, operator: Operator) -> None:
+    """Find the tool that computes the checksum of a file, and call it."""
+    page = operator.page
+    open_area(operator, "Tools")
+    operator.type(page.get_by_role("searchbox", name="Search for tools"), "checksum")
+    operator.click(page.get_by_role("link", name="fs.hash"))
+    operator.type(page.get_by_role("combobox", name="filepath (required)"), "letter.txt")
+    operator.click(page.get_by_role("button", name="Run"))
+    expect(page.get_by_text(hashlib.sha256(b"Dear Vera\n").hexdigest())).to_be_visible()
+
+
+def nested(store: Store, operator: Operator) -> None:
+    """Call a tool with a list of maps, and correct a number that is too large."""
+    page = operator.page
+    open_area(operator, "Tools")
+    operator.type(page.get_by_role("searchbox", name="Search for tools"), "price of an order")
+    operator.click(page.get_by_role("link", name="store.quote"))
+    operator.type(page.get_by_role("textbox", name="customer"), "Vera")
+    operator.click(page.get_by_role("button", name="Add an item to lines"))
+    operator.type(page.get_by_role("textbox", name="item"), "pen")
+    count = page.get_by_role("textbox", name="count")
+    operator.type(count, "200")
+    expect(page.locator(".field", has=count).get_by_text("expected int from 1 to 100")).to_be_visible()
+    operator.type(count, "20")
+    operator.click(page.get_by_role("button", name="Run"))
+    expect(page.get_by_role("region", name="Result").get_by_text("30.0").first).to_be_visible()
+
+
+def refusal(store: Store, operator: Operator) -> None:
+    """See why a tool is refused, and what to grant."""
+    page = operator.page
+    open_area(operator, "Tools")
+    operator.type(page.get_by_role("searchbox", name="Search for tools"), "http.get")
+    operator.click(page.get_by_role("link", name="http.get"))
+    operator.type(page.get_by_role("textbox", name="url"), "https://example.com/")
+    preview = page.get_by_role("region", name="What would happen")
+    expect(preview).to_contain_text("needs net:read")
+    expect(preview).to_contain_text("--grant 'net:read:example.com:443'")
+
+
 def approve(store: Store, operator: Operator) -> None:
     """Reduce the amount of a refund, and approve it."""
     caller = store.request("store.refund", {"order_id": 7, "amount": 250})
@@ -36,7 +78,7 @@ def approve(store: Store, operator: Operator) -> None:
     operator.click(operator.page.get_by_text("Change the arguments"))
     operator.type(operator.page.get_by_label("Arguments by name, as JSON"), '{"order_id": 7, "amount": 25}')
     operator.click(operator.page.get_by_role("button", name="Approve with these arguments"))
-    expect(operator.page.get_by_text("store.refund").first).to_be_visible()
+    expect(operator.page.get_by_role("status").filter(has_text="with other arguments")).to_be_visible()
 
     assert caller.outcome() == "refunded 25.00 EUR for order 7"
 
@@ -47,6 +89,7 @@ def reject(store: Store, operator: Operator) -> None:
     open_area(operator, "Approvals")
     operator.type(operator.page.get_by_label("Reason"), "Olga has not paid yet")
     operator.press("Enter")
+    expect(operator.page.get_by_role("status").filter(has_text="rejected")).to_be_visible()
 
     assert "Olga has not paid yet" in str(caller.outcome())
 
@@ -76,16 +119,57 @@ def verify(store: Store, operator: Operator) -> None:
     expect(page.get_by_role("region", name="Problems").get_by_role("row", name=f"{line} edited")).to_be_visible()
 
 
+def resume(store: Store, operator: Operator) -> None:
+    """Resume a durable run whose process died, after its reason is gone."""
+    page = operator.page
+    open_area(operator, "Plans")
+    operator.click(page.get_by_role("link", name="Durable runs"))
+    expect(page.get_by_role("row", name="friday")).to_contain_text("interrupted")
+    operator.click(page.get_by_role("link", name="friday"))
+    operator.click(page.get_by_role("button", name="Resume"))
+    expect(page.get_by_text("The plan succeeded.")).to_be_visible(timeout=WAIT_MILLISECONDS)
+
+
+def compare(store: Store, operator: Operator) -> None:
+    """See why two runs of a plan have different outputs."""
+    page = operator.page
+    open_area(operator, "Plans")
+    operator.click(page.get_by_role("link", name="Compare traces"))
+    operator.choose(page.get_by_label("First run"), "monday.json")
+    operator.choose(page.get_by_label("Second run"), "tuesday.json")
+    operator.click(page.get_by_role("button", name="Compare"))
+    differences = page.get_by_role("region", name="Differences").first
+    expect(differences).to_contain_text("inputs.count")
+    expect(differences).to_contain_text("net")
+
+
+def review(store: Store, operator: Operator) -> None:
+    """Read how an MCP server has changed a definition, and accept it."""
+    page = operator.page
+    open_area(operator, "Health")
+    operator.click(page.get_by_role("link", name="stock"))
+    operator.click(page.get_by_role("button", name="Compare now"))
+    expect(page.get_by_role("region", name="Differences of levels")).to_contain_text(CHANGED.strip())
+    operator.click(page.get_by_role("button", name="Accept these definitions"))
+    expect(page.get_by_text("The definitions were accepted.")).to_be_visible()
+
+
 def open_area(operator: Operator, name: str) -> None:
     """Open an area in the navigation."""
     operator.click(operator.page.get_by_role("navigation", name="Areas").get_by_role("link", name=name))
 
 
 TASKS: Final = (
+    Task("find", "find a tool by a word of its description, and call it", 5, find),
+    Task("nested", "call a tool with a nested argument, after a problem at a field", 9, nested),
+    Task("refusal", "see why a tool is refused, and what to grant", 4, refusal),
     Task("approve", "approve a call with other arguments", 4, approve),
     Task("reject", "reject a call with a reason", 3, reject),
     Task("deletion", "find who deleted a file yesterday", 5, find_deletion),
     Task("verify", "verify an audit log, and see where another is damaged", 5, verify),
+    Task("resume", "resume a failed durable plan", 4, resume),
+    Task("compare", "compare two runs of a plan", 7, compare),
+    Task("review", "review and accept the changed definition of an MCP server", 4, review),
 )
 
 

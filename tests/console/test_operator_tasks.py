@@ -11,7 +11,7 @@ from tests.console import inspector_tasks
 from tests.console.inspector_tasks import Inspector
 from tests.console.operator_counts import Operator
 from tests.console.operator_tasks import TASKS, Task, start
-from tests.console.store import Store, opened
+from tests.console.store import Store, opened, run_and_kill, save_two_runs
 
 
 @pytest.mark.full
@@ -45,7 +45,9 @@ def test_inspector_does_three_tasks(tmp_path: Path, open_page: PageOpener) -> No
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     """Return the console of a store that has a history."""
-    with opened(tmp_path_factory.mktemp("store")) as store:
+    directory = tmp_path_factory.mktemp("store")
+    with opened(directory) as store:
+        save_two_runs(store)
         yield store
 
 
@@ -54,6 +56,8 @@ def test_task_takes_few_clicks(store: Store, open_page: PageOpener, task: Task) 
     """As many as before, or fewer."""
     page = open_page(store.console.link())
     page.wait_for_url(lambda url: "/enter" not in url)
+    if task.name == "resume":
+        run_and_kill(store.directory, "friday")
     operator = start(store, page)
 
     task.run(store, operator)
