@@ -14,6 +14,7 @@ from typing import Final
 
 import attrs
 from playwright.sync_api import Locator, Page, expect
+from tests.browsers import PageOpener
 from tests.console.operator_counts import Operator
 from tests.console.store import TOOLS
 from tests.interop import mcp_inspector
@@ -79,8 +80,27 @@ def _free_port() -> int:
         return int(listening.getsockname()[1])
 
 
+@contextmanager
+def connected(directory: Path, open_page: PageOpener) -> Iterator[Inspector]:
+    """Yield an Inspector that shows the tools; connecting is not counted, like signing in to the console.
+
+    Args:
+        directory: An empty directory.
+
+    Raises:
+        OSError: The Inspector cannot be installed.
+    """
+    (directory / "sandbox").mkdir()
+    (directory / "sandbox" / "letter.txt").write_text("Dear Vera\n")
+    with served(directory) as url:
+        page = open_page(url)
+        connect(page)
+        yield Inspector(page)
+        open_page.close()
+
+
 def connect(page: Page) -> None:
-    """Connect the Inspector to the tools and show them, which is not counted, like signing in to the console."""
+    """Connect to the tools, and show them."""
     page.get_by_role("switch", name="Connect or disconnect").locator("xpath=..").click()
     page.get_by_text("Tools", exact=True).click()
     expect(page.get_by_role("heading", name="Tools (")).to_be_visible()

@@ -221,7 +221,9 @@ def save_two_runs(store: Store) -> None:
     plan = load_plan(store.directory / "plans" / "invoice.toml")
     with store.engine.session() as session:
         for day, count in (("monday", 2), ("tuesday", 3)):
-            save_trace(run(session, plan, {"customer": "Vera", "count": count}), store.directory / "plans" / f"{day}.json")
+            save_trace(
+                run(session, plan, {"customer": "Vera", "count": count}), store.directory / "plans" / f"{day}.json"
+            )
 
 
 @contextmanager

@@ -56,8 +56,12 @@ HABITS: Final = (
     Habit("store.quote", "", ("pure",), weight=30, milliseconds=0.1, types=(dict, str)),
     Habit("store.refund", "", ("writes",), weight=4, milliseconds=14_000, types=(int, float, str)),
     Habit("store.refund", "", ("writes",), code="policy.rejected", weight=2, types=(int, float, str)),
-    Habit("http.get", "neuroscript-http", ("net", "reads"), ("net:read:shop.example:443",), weight=14, milliseconds=210),
-    Habit("http.get", "neuroscript-http", ("net", "reads"), ("net:read:203.0.113.9:80",), "policy.capability", weight=4),
+    Habit(
+        "http.get", "neuroscript-http", ("net", "reads"), ("net:read:shop.example:443",), weight=14, milliseconds=210
+    ),
+    Habit(
+        "http.get", "neuroscript-http", ("net", "reads"), ("net:read:203.0.113.9:80",), "policy.capability", weight=4
+    ),
     Habit("git.push", "neuroscript-git", ("net", "writes"), ("net:write:git.example:443",), "policy.denied", weight=2),
     Habit("math.divide", "neuroscript-std", ("pure",), code="tool.failed", weight=3, types=(float, float)),
     Habit("store.ship", "", ("reads",), ("fs:read:carrier.txt",), "timeout", weight=2, milliseconds=30_000),
@@ -91,7 +95,7 @@ def line_of_deletion(path: Path) -> int:
 
 def records(now: datetime) -> Iterator[CallRecord]:
     """Yield the records in the order of their times."""
-    chance = random.Random(7)  # noqa: S311 not a secret
+    chance = random.Random(7)
     today = now.replace(hour=0, minute=0, second=0, microsecond=0)
     deletions = [
         (today - timedelta(hours=31), OTHER_DELETE, "nightly-report"),
