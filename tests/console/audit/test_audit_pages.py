@@ -246,6 +246,8 @@ def test_verification_shows_where_a_log_breaks(lines: Path) -> None:
     with browser(console_app(lines, audit_key=KEY)) as client:
         client.post("/audit/verification")
         html = eventually(client, "/audit/verification", "verified at")
+        around = client.client.get(links(html, "5")[0]).headers["location"]
+        assert "fs.delete failed tool.failed" in rows(client.get(around))[1]
 
     assert "Not intact" in html
     assert rows(html) == [
