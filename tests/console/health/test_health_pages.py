@@ -40,7 +40,7 @@ def browser(application: ConsoleApp, user: User | None = None) -> Iterator[PageC
 
 
 def eventually(client: PageClient, path: str, text: str) -> str:
-    """Load a page until it contains a text, and return it."""
+    """Load a page until it contains a string, and return it."""
     end = monotonic() + 60
     while text not in (html := client.get(path)):
         assert monotonic() < end, text_of(html)
