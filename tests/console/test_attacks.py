@@ -130,7 +130,10 @@ def test_role_limits_what_a_user_can_do(console: ServedConsole) -> None:
     assert accepted == {*VIEWER_POSTS}
 
 
-VIEWER_POSTS: Final = ("access.link", "access.theme", "access.sign_out")
+VIEWER_POSTS: Final = (
+    *("access.link", "access.theme", "access.sign_out", "audit.verify"),
+    *("policy.explain", "policy.explain_live", "policy.compare_texts"),
+)
 """Forms that every user may send."""
 
 
