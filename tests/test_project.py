@@ -219,8 +219,8 @@ def codes_of_sources() -> Iterator[str]:
         "engine/explanation/isolation.py",
         "workflow/__init__.py",
     }  # names of modules, keys of policy files, and words from other projects
-    routes = {*package.glob("console/*/routes.py")}  # their names look like codes
-    for path in sources - {package / name for name in others} - routes:
+    pages = set(package.glob("console/**/*.py"))  # names of routes
+    for path in sources - pages - {package / name for name in others}:
         for node in _without_examples(ast.parse(path.read_text())):
             for text in _texts(node):
                 if CODE.fullmatch(text) and text.partition(".")[0] in groups and text not in names:

@@ -131,8 +131,9 @@ def test_role_limits_what_a_user_can_do(console: ServedConsole) -> None:
 
 
 VIEWER_POSTS: Final = (
-    *("access.link", "access.theme", "access.sign_out", "audit.verify"),
-    *("policy.explain", "policy.explain_live", "policy.compare_texts"),
+    *("access.link", "access.theme", "access.sign_out"),
+    *("audit.verify", "policy.compare_texts", "policy.explain", "policy.explain_live"),
+    *("tools.check", "tools.fields", "tools.form"),
 )
 """Forms that every user may send."""
 

@@ -14,6 +14,7 @@ from neuroscript.console.console import Console
 from neuroscript.console.health.routes import ROUTES as HEALTH
 from neuroscript.console.plans.routes import ROUTES as PLANS
 from neuroscript.console.policy.routes import ROUTES as POLICY
+from neuroscript.console.tools.routes import ROUTES as TOOLS
 
 
 @attrs.frozen
@@ -34,6 +35,7 @@ class Area:
 
 
 AREAS: Final = (
+    Area("tools", "Tools", TOOLS),
     Area("approvals", "Approvals", APPROVALS),
     Area("chat", "Chat", CHAT, lambda console: console.settings.model is not None),
     Area("audit", "Audit", AUDIT),

@@ -36,7 +36,7 @@ def fragment(request: Request, template: str, status: int = 200, **context: Any)
     return HTMLResponse(render(request, template, **context), status)
 
 
-def redirect(request: Request, name: str, **params: Any) -> Response:
+def redirect(request: Request, name: str, /, **params: Any) -> Response:
     """Return a response that sends the browser to a route by GET."""
     return RedirectResponse(path_for(request, name, **params), 303)
 
@@ -56,7 +56,7 @@ def render(request: Request, template: str, **context: Any) -> str:
     """Return a template with its variables, and with what every page needs."""
     visitor = visitor_of(request) if request.scope.get("neuroscript.visitor") else None
     shared = {
-        "url": lambda name, **params: path_for(request, name, **params),
+        "url": lambda name, /, **params: path_for(request, name, **params),
         "static": lambda file: path_for(request, "static", path=file) + f"?v={file_version(file)}",
         "csrf_field": lambda: csrf_field(visitor.csrf if visitor else ""),
         "csrf": visitor.csrf if visitor else "",
@@ -67,11 +67,13 @@ def render(request: Request, template: str, **context: Any) -> str:
         "waiting_approvals": request.app.state.waiting_approvals,
         "path": request.url.path,
         "version": __version__,
+        "request_names": lambda: request.app.state.path_names,
+        "visitor_id": lambda: visitor.id if visitor else "",
     }
     return environment().get_template(template).render({**shared, **context})
 
 
-def path_for(request: Request, name: str, **params: Any) -> str:
+def path_for(request: Request, name: str, /, **params: Any) -> str:
     """Return the path of a route, below the path at which the console is mounted.
 
     Parameters that are not part of the path become the query; those that are None or ``""`` are left out.

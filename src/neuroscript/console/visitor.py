@@ -12,6 +12,7 @@ from typing import Final
 import attrs
 
 from neuroscript.console.activities import Activities
+from neuroscript.console.caller_host import caller_host
 from neuroscript.console.rate_limits import TokenBucket
 from neuroscript.console.users import User
 from neuroscript.engine.engine import Engine
@@ -56,7 +57,7 @@ class Visitor:
     def session(self) -> Session:
         """The engine session of this browser, with its own variables and limits."""
         if self._session is None or self._session.is_closed:
-            self._session = self.engine.session(id=self.id)
+            self._session = self.engine.session(id=self.id, host=caller_host(self.engine.host))
         return self._session
 
     def close(self) -> None:

@@ -108,9 +108,9 @@ function startSearch(form) {
 /** Apply the events of an activity. The stream is closed while the page is hidden, because connections are few. */
 function startEvents(element) {
   let source;
-  let seen = 0;
   let ended = false;
   const url = new URL(element.dataset.events, location.href);
+  let seen = Number(url.searchParams.get("after") ?? 0); // what the page contains already
   const open = () => {
     if (ended || source || document.hidden) return;
     url.searchParams.set("after", seen);
