@@ -84,14 +84,24 @@ class PageOpener:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """Return a running Chromium."""
-    program = shutil.which(PROGRAM)
-    if program is None:
+    if shutil.which(PROGRAM) is None:
         pytest.skip("no Chromium is installed here")
+    with running_chromium() as chromium:
+        yield chromium
+
+
+@contextmanager
+def running_chromium() -> Iterator[Browser]:
+    """Run Chromium without a window. Use its pages within `current_loop`.
+
+    Raises:
+        playwright.sync_api.Error: It is not installed.
+    """
     options = ["--no-sandbox"] if os.name == "posix" and os.geteuid() == 0 else []  # root cannot run its sandbox
     playwright = sync_playwright().start()
     loop = asyncio.get_running_loop()
     try:
-        chromium = playwright.chromium.launch(executable_path=program, args=options)
+        chromium = playwright.chromium.launch(executable_path=shutil.which(PROGRAM) or PROGRAM, args=options)
         asyncio._set_running_loop(None)
         yield chromium
         asyncio._set_running_loop(loop)

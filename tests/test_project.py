@@ -215,10 +215,12 @@ def codes_of_sources() -> Iterator[str]:
         "cli/dispatch.py",
         "cli/parser.py",
         "cli/audit/command.py",
+        "engine/explanation/description.py",
         "engine/explanation/isolation.py",
         "workflow/__init__.py",
     }  # names of modules, keys of policy files, and words from other projects
-    for path in sources - {package / name for name in others}:
+    pages = set(package.glob("console/**/*.py"))  # names of routes
+    for path in sources - pages - {package / name for name in others}:
         for node in _without_examples(ast.parse(path.read_text())):
             for text in _texts(node):
                 if CODE.fullmatch(text) and text.partition(".")[0] in groups and text not in names:

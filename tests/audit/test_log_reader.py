@@ -525,3 +525,20 @@ def test_hundred_thousand_calls_are_not_loaded(kind: str, tmp_path: Path) -> Non
     assert max(took) <= 0.1
     assert grown <= 40_000  # KiB; a file of lines has about 70,000
     assert path.stat().st_size > 25_000_000
+
+
+def test_lines_are_found_by_their_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For links from a verification to the calls around a line."""
+    path = tmp_path / "log"
+    audit = FileAudit(path)
+    for call in range(1, 21):
+        audit.write(outcome(call))
+    audit.close()
+    places = [0]
+    for raw in path.read_bytes().splitlines(keepends=True):
+        places.append(places[-1] + len(raw))
+    reader = LogReader(path)
+    for size in (50, line_index.SCAN_BYTES):
+        monkeypatch.setattr(line_index, "SCAN_BYTES", size)
+        assert [reader.id_of_line(each) for each in range(1, 22)] == places
+        assert reader.id_of_line(10**6) == places[-1]

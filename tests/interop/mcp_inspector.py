@@ -9,13 +9,18 @@ UNAVAILABLE = "the Inspector could not be installed with npm"
 """The reason for skipping its tests if the npm registry cannot be reached."""
 
 
-def installed() -> list[str]:
-    """Return the command, and install it if necessary.
+COMMAND_LINE = "clients/cli/build/index.js"
+LAUNCHER = "clients/launcher/build/index.js"
+"""The scripts of its command line, and of the program that serves its web page."""
+
+
+def installed(script: str = COMMAND_LINE) -> list[str]:
+    """Return the command of a script, and install the Inspector if necessary.
 
     Raises:
         OSError: `UNAVAILABLE`.
     """
     try:
-        return npm_packages.installed("@modelcontextprotocol/inspector", VERSION, "clients/cli/build/index.js")
+        return npm_packages.installed("@modelcontextprotocol/inspector", VERSION, script)
     except OSError:
         raise OSError(UNAVAILABLE) from None

@@ -57,7 +57,6 @@ LAZY_IMPORTS: Final = {
     "cli.mcp.serve": ("interop.mcp interop.mcp.server.http interop.mcp.server.serve io.private_files"),
     "cli.openapi.serve": "interop.openapi.serve",
     "cli.parser": "cli.error_help",
-    "cli.web.command": "console.application console.inbox console.users",
     "console.plans.durable_pages": "workflow.durable.inspection",
     "console.plans.runs": "workflow.durable.execution workflow.durable.inspection",
     "cli.plans.durable_runs": "workflow.durable workflow.durable.inspection",

@@ -23,6 +23,9 @@ from neuroscript.errors import AuditError
 BLOCK_BYTES: Final = 64 * 1024
 """Number of bytes that are read at once; quadrupled as long as they contain no complete line."""
 
+SCAN_BYTES: Final = 256 * 1024
+"""Number of bytes in which lines are counted at once."""
+
 CACHE_KIB: Final = 8 * 1024
 """Maximum memory for pages of the table."""
 
@@ -114,6 +117,25 @@ class LineIndex:
                 record = data_of(stream.read(sizes.get(id, 0)))
                 if record is not None:
                     yield id, record
+
+    def place_of(self, line: int) -> int:
+        """Return the place in the file at which a line begins, or the size of the file if it has fewer lines.
+
+        Args:
+            line: Its number, from 1.
+        """
+        place, rest = 0, line - 1
+        with open_log(self._path) as stream:
+            while rest > 0 and (block := stream.read(SCAN_BYTES)):
+                count = block.count(b"\n")
+                if count < rest:
+                    rest, place = rest - count, place + len(block)
+                    continue
+                for _ in range(rest):
+                    end = block.index(b"\n") + 1
+                    block, place = block[end:], place + end
+                break
+        return place
 
     def close(self) -> None:
         """Delete the table."""

@@ -216,6 +216,10 @@ class LogReader:
             (last,) = connection.execute("SELECT max(id) FROM calls").fetchone()
         return -1 if last is None else last
 
+    def id_of_line(self, line: int) -> int:
+        """Return an id that is not above those of the calls from a line on; in a database, the number of the row."""
+        return self._table.place_of(line) if isinstance(self._table, LineIndex) else line
+
     def tools(self, most: int = MAX_NAMES) -> list[str]:
         """Return the names of the tools in the log, sorted."""
         with self._connected() as connection:

@@ -44,12 +44,12 @@ def rows(html: str) -> list[str]:
 
 
 def links(html: str, text: str) -> list[str]:
-    """Return the addresses of links with a text."""
+    """Return the addresses of links with a string."""
     return [each.replace("&amp;", "&") for each in re.findall(rf'href="([^"]+)"[^>]*>{re.escape(text)}<', html)]
 
 
 def eventually(client: PageClient, path: str, text: str) -> str:
-    """Load a page until it contains a text, and return it."""
+    """Load a page until it contains a string, and return it."""
     end = monotonic() + 60
     while text not in (html := client.get(path)):
         assert monotonic() < end, text_of(html)
@@ -246,6 +246,8 @@ def test_verification_shows_where_a_log_breaks(lines: Path) -> None:
     with browser(console_app(lines, audit_key=KEY)) as client:
         client.post("/audit/verification")
         html = eventually(client, "/audit/verification", "verified at")
+        around = client.client.get(links(html, "5")[0]).headers["location"]
+        assert "fs.delete failed tool.failed" in rows(client.get(around))[1]
 
     assert "Not intact" in html
     assert rows(html) == [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html.parser import HTMLParser
 
-from neuroscript.console.forms.fields import FormField
+from neuroscript.console.forms.form_field import FormField
 from neuroscript.console.forms.submission import Submission
 from neuroscript.console.rendering import environment
 

@@ -9,6 +9,7 @@ import attrs
 from hypothesis import HealthCheck, assume, given, reject, settings
 from hypothesis import strategies as st
 from tests.coercion.nested_specs import NestedGenerator
+from tests.conftest import ALL
 from tests.console.forms.html_forms import html_of, submitted
 from tests.properties import same
 
@@ -21,7 +22,7 @@ from neuroscript.console.forms.values import fill_form
 from neuroscript.spec.binding import bind_named
 from neuroscript.testing.fuzzing import values
 
-RELAXED = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+RELAXED = settings(max_examples=2_000 if ALL else 60, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def spec_of(seed: int, count: int = 2) -> ToolSpec:

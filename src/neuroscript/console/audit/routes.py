@@ -40,6 +40,9 @@ MAX_SUGGESTED_TOOLS: Final = 500
 """Maximum number of names of tools that the form suggests."""
 
 MAX_HEAD_CHARS: Final = 100
+LINES_AFTER: Final = 5
+"""Number of lines from a line with a problem on that are shown."""
+
 MAX_ID: Final = 2**62
 MAX_TREE_ROWS: Final = 500
 
@@ -171,6 +174,13 @@ async def call(request: Request) -> Response:
     )
 
 
+async def line(request: Request) -> Response:
+    """Show the calls around a line of a log, of which a verification has reported a problem."""
+    log, number = _log_of(request.query_params, request), request.path_params["line"]
+    place = await log.read(lambda reader: reader.id_of_line(min(number, MAX_ID) + LINES_AFTER))
+    return redirect(request, "audit.index", before=place, log=log.number if log.number > 1 else None)
+
+
 async def statistics(request: Request) -> Response:
     """Show the numbers of the selected calls."""
     log, selection = _log_of(request.query_params, request), selection_of(request.query_params)
@@ -237,6 +247,7 @@ async def export(request: Request) -> Response:
 ROUTES: Final = (
     get("/audit", _handled(index), "audit.index"),
     get("/audit/calls/{id:int}", _handled(call), "audit.call"),
+    get("/audit/lines/{line:int}", _handled(line), "audit.line"),
     get("/audit/statistics", _handled(statistics), "audit.statistics"),
     get("/audit/verification", _handled(verification), "audit.verification"),
     post("/audit/verification", verify, "audit.verify", role="viewer"),

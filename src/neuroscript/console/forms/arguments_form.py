@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 import attrs
 
-from neuroscript.console.forms.fields import FormField, Suggestions, fields_of
+from neuroscript.console.forms.fields import Suggestions, fields_of
+from neuroscript.console.forms.form_field import FormField
 from neuroscript.console.forms.json_text import mask_arguments, read_arguments, write_arguments
 from neuroscript.console.forms.reader import FormProblem, read_form
 from neuroscript.console.forms.submission import Submission

@@ -27,7 +27,8 @@ from neuroscript.console.forms.controls import (
     key_spec,
     value_spec,
 )
-from neuroscript.console.forms.names import ENCODING, ENTRIES, FILE, ITEM, KEY, ROOT, STATE, VALUE, VARIANT, child, part
+from neuroscript.console.forms.form_field import Choice, FormField
+from neuroscript.console.forms.names import ENCODING, ENTRIES, KEY, ROOT, VALUE, VARIANT, child, part
 from neuroscript.console.forms.reader import TooManyFields
 from neuroscript.console.forms.submission import ADD, REMOVE, Submission
 from neuroscript.console.forms.values import is_enterable, is_multiline
@@ -42,101 +43,6 @@ MAX_SUGGESTIONS: Final = 200
 
 Suggestions = Callable[[str], Sequence[str]]
 """Returns values to suggest for the argument with this name, such as files of the sandbox."""
-
-
-@attrs.frozen
-class Choice:
-    """An option of a list to select from."""
-
-    value: str
-    label: str
-    is_selected: bool = False
-
-
-@attrs.frozen(kw_only=True)
-class FormField:
-    """One field with its parts.
-
-    Attributes:
-        name: The name of the field in the form.
-        id: The id of its control.
-        label: Its label: the name of the argument or key, or the number of the item.
-        control: What shows its value: a `Control`, or ``entry`` for an entry of a map.
-        where: Its place in the arguments, as in errors.
-        type: The type that is expected, as text.
-        hint: Whether it is required, and its default.
-        description: The description in the spec.
-        is_required: Whether it must have a value.
-        text: The text of its control.
-        is_multiline: Whether the text may have several lines.
-        input_type: The type of the ``input`` element.
-        input_mode: Which keyboard a phone shows.
-        placeholder: An example.
-        options: The options to select from.
-        states: How the value can be read; empty if there is only one way.
-        suggestions: Values to suggest.
-        encodings: How the text of a byte string can be read.
-        children: The fields within it.
-        add: The action of the button that adds an item, or ``""``.
-        remove: The action of the button that removes this item, or ``""``.
-        problems: What is wrong with the value.
-        note: What coercion makes of the value.
-    """
-
-    name: str
-    id: str
-    label: str
-    control: str
-    where: str
-    type: str = ""
-    hint: str = ""
-    description: str = ""
-    is_required: bool = False
-    text: str = attrs.field(default="", repr=False)
-    is_multiline: bool = False
-    input_type: str = "text"
-    input_mode: str = ""
-    placeholder: str = ""
-    options: tuple[Choice, ...] = ()
-    states: tuple[Choice, ...] = ()
-    suggestions: tuple[str, ...] = ()
-    encodings: tuple[Choice, ...] = ()
-    children: tuple[FormField, ...] = ()
-    add: str = ""
-    remove: str = ""
-    problems: tuple[str, ...] = ()
-    note: str = ""
-
-    @property
-    def state_name(self) -> str:
-        """The name of the field that says how the value is read."""
-        return part(self.name, STATE)
-
-    @property
-    def variant_name(self) -> str:
-        """The name of the field with the index of the alternative."""
-        return part(self.name, VARIANT)
-
-    @property
-    def item_name(self) -> str:
-        """The name of the field that is present for each item."""
-        return part(self.name, ITEM)
-
-    @property
-    def file_name(self) -> str:
-        """The name of the field with an uploaded file."""
-        return part(self.name, FILE)
-
-    @property
-    def encoding_name(self) -> str:
-        """The name of the field that says how the text of a byte string is read."""
-        return part(self.name, ENCODING)
-
-    @property
-    def described_by(self) -> str:
-        """The ids of the elements that describe the control."""
-        parts = (("hint", self.hint or self.description), ("error", self.problems), ("note", self.note))
-        return " ".join(f"{self.id}-{name}" for name, text in parts if text)
 
 
 def fields_of(
@@ -234,7 +140,7 @@ class _Builder:
             "label": label[:MAX_LABEL_CHARS],
             "where": shown,
             "type": expected_type(arg),
-            "hint": "" if is_item else _cut(", ".join(presence_phrases(arg)), MAX_HINT_CHARS),
+            "hint": "" if is_item else _hint(arg),
             "description": arg.description,
             "is_required": not is_item and bool(arg.required),
             "problems": tuple(self._problems.get(shown, ())),
@@ -249,19 +155,19 @@ class _Builder:
             is_always_present = control in CONTAINERS and arg.required
             is_text = control in CONTAINERS or control is Control.BYTES or arg.holds_text
             if (is_text and not is_always_present) or now == AS_ENTERED:
-                ways.append((AS_ENTERED, "as entered, even if empty"))
+                ways.append((AS_ENTERED, "keep if empty"))
         if arg.nullable or now == NULL:
             ways.append((NULL, "null"))
         if now == AS_JSON or (control is Control.TEXT and arg.type in (ArgType.STRING, ArgType.ENTITYID)):
-            ways.append((AS_JSON, "as JSON"))
+            ways.append((AS_JSON, "JSON"))
         return () if len(ways) == 1 else tuple(Choice(value, label, value == now) for value, label in ways)
 
     def _json(self, common: dict[str, Any], name: str, *, is_item: bool, arg: ArgSpec | None = None) -> FormField:
         states: tuple[Choice, ...] = ()
         if self._sent.state(name) == AS_JSON:
-            auto = Choice(AUTO, "as entered" if is_item else "left out if empty")
+            auto = Choice(AUTO, "as entered" if is_item else "omit if empty")
             null = (Choice(NULL, "null"),) if arg is not None and arg.nullable else ()
-            states = (auto, *null, Choice(AS_JSON, "as JSON", True))
+            states = (auto, *null, Choice(AS_JSON, "JSON", True))
         text, example = self._sent.text(name), "" if arg is None else TYPES[arg.type].example
         fields = {"text": text, "states": states, "placeholder": example or "JSON", "is_multiline": True}
         return FormField(**common | fields, control=Control.JSON)
@@ -296,7 +202,7 @@ class _Builder:
         if is_enterable(arg, text):
             return {"is_multiline": is_multiline(arg)}
         ways = tuple(attrs.evolve(each, is_selected=False) for each in states if each.value != AS_JSON)
-        ways = (*(ways or (Choice(AUTO, "as entered"),)), Choice(AS_JSON, "as JSON", True))
+        ways = (*(ways or (Choice(AUTO, "as entered"),)), Choice(AS_JSON, "JSON", True))
         return {"text": json_text(text), "states": ways, "is_multiline": True}
 
     def _container(
@@ -391,6 +297,11 @@ def _key_text(keys: ArgSpec, text: str) -> object:
         return parse_json(text)
     except NotJSON:
         return text
+
+
+def _hint(arg: ArgSpec) -> str:
+    """Return what the label does not say: whether a value may be missing, its default, and so on."""
+    return _cut(", ".join(each for each in presence_phrases(arg) if each != "required"), MAX_HINT_CHARS)
 
 
 def _item_label(arg: ArgSpec, number: int) -> str:

@@ -47,10 +47,14 @@ class LockComparison:
 def loaded_plugins(engine: Engine, lock: Lock | None) -> Iterator[LoadedPlugin]:
     """Yield what provides the tools of an engine, sorted by name."""
     counts = Counter(engine._shared.registry.origins[name] for name in engine.tools)
-    versions = {each.name: each.version for each in installed_distributions()}
-    for name, tools in sorted(counts.items()):
-        pinned = None if lock is None or name not in versions else lock.of(name)
-        yield LoadedPlugin(name, versions.get(name, ""), tools, "" if pinned is None else pinned.version)
+    installed = {str(each): each for each in installed_distributions()}
+    for origin, tools in sorted(counts.items()):
+        found = installed.get(origin)
+        if found is None:
+            yield LoadedPlugin(origin, "", tools)
+        else:
+            pinned = None if lock is None else lock.of(found.name)
+            yield LoadedPlugin(found.name, found.version, tools, "" if pinned is None else pinned.version)
 
 
 def compare_with_lock(engine: Engine, file: Path) -> LockComparison:

@@ -118,7 +118,8 @@ class Catalog:
         self._registry: object = None
         self._tools: tuple[ToolImplementation, ...] = ()
         self._index: ToolIndex[ToolImplementation] = ToolIndex(())
-        self._statuses: dict[object, dict[str, ListedTool]] = {}
+        self._policy: object = None
+        self._listings: dict[str, ListedTool] = {}
 
     def page(self, session: Session, query: Query) -> ToolPage:
         """Return one page of the tools that a query finds, as the policy of a session permits them."""
@@ -140,7 +141,7 @@ class Catalog:
         if registry is not self._registry:
             self._tools = tuple(sorted(_loaded(self._engine), key=lambda tool: tool.name))
             self._index = ToolIndex(self._tools)
-            self._statuses = {}
+            self._policy = None
             self._registry = registry
 
     def _found(self, text: str) -> tuple[ToolImplementation, ...]:
@@ -152,11 +153,10 @@ class Catalog:
         return tuple({tool.name: tool for tool in (*named, *found)}.values())
 
     def _listed(self, session: Session) -> dict[str, ListedTool]:
-        policy = session.policy
-        key = tuple(map(id, policy.layers))
-        if key not in self._statuses:
-            self._statuses = {key: {tool.name: list_tool(self._engine, session, tool) for tool in self._tools}}
-        return self._statuses[key]
+        if session.policy is not self._policy:
+            self._listings = {tool.name: list_tool(self._engine, session, tool) for tool in self._tools}
+            self._policy = session.policy
+        return self._listings
 
 
 def _loaded(engine: Engine) -> Iterator[ToolImplementation]:

@@ -24,6 +24,7 @@ from neuroscript.console.tools.results import ResultView
 from neuroscript.console.tools.running import CallWork, RunningCall
 from neuroscript.console.tools.tool_page import example_arguments, form_context, tool_context
 from neuroscript.console.tools.variables import variables_of
+from neuroscript.engine.explanation.remedies import remedy_of
 from neuroscript.engine.preflight import decide
 from neuroscript.names import from_wire
 from neuroscript.runtime.interfaces import ToolCall
@@ -225,8 +226,6 @@ def _result(call: RunningCall, asked: str = "") -> dict[str, Any]:
 
 
 def _remedy(call: RunningCall) -> Any:
-    from neuroscript.engine.explanation.remedies import remedy_of
-
     return remedy_of(call.result.error) if call.result is not None and call.result.error is not None else None
 
 
