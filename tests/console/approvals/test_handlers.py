@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
 from threading import Barrier, Thread
@@ -51,7 +50,7 @@ def text_of(html: str) -> str:
 
 
 @pytest.fixture
-def client(desk: ServedDesk) -> Iterator[Client]:
+def client(desk: ServedDesk) -> Client:
     """Return a browser of the local user."""
     return Client(desk)
 
