@@ -59,7 +59,6 @@ async def index(request: Request) -> Response:
         sources=sources,
         found=found,
         runs=[each for each in visitor_of(request).activities if each.kind == KIND],
-        has_runs=console_of(request).settings.runs is not None,
     )
 
 

@@ -17,7 +17,7 @@ from neuroscript.console.forms.arguments_form import ACTION, ArgumentsForm
 from neuroscript.console.forms.reader import TooManyFields
 from neuroscript.console.policy.limits import limit_rows
 from neuroscript.console.rendering import fragment, message, not_found, page, redirect, render
-from neuroscript.console.routing import console_of, get, post, visitor_of
+from neuroscript.console.routing import console_of, get, is_part, post, visitor_of
 from neuroscript.console.tools.listing import Catalog, Query
 from neuroscript.console.tools.preview import is_held_back, preview_call
 from neuroscript.console.tools.results import ResultView
@@ -39,11 +39,6 @@ PICTURE_HEADERS: Final = {
 """Headers that let a browser show a picture, and do nothing else with it."""
 
 
-def is_part(request: Request) -> bool:
-    """Return whether JavaScript requests a part of a page."""
-    return request.headers.get("x-requested-with") == "neuroscript"
-
-
 def tool_of(request: Request) -> ToolImplementation | None:
     """Return the tool that the address names, in any spelling or by an old name."""
     engine = console_of(request).engine
@@ -63,7 +58,7 @@ def _catalog(request: Request) -> Catalog:
 
 async def index(request: Request) -> Response:
     """Show the tools that a search finds."""
-    query = Query.of(request.query_params)
+    query = Query.of(request)
     session = visitor_of(request).session
     found = await asyncio.to_thread(_catalog(request).page, session, query)
     if is_part(request):
