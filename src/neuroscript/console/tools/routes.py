@@ -212,12 +212,11 @@ async def activity(request: Request) -> Response:
 
 
 def _result(call: RunningCall, asked: str = "") -> dict[str, Any]:
-    """Return which form of the result is shown: text or a tree, until the user asks for another one."""
+    """Return which form of the result is shown: the most suitable one, until the user asks for another one."""
     view: ResultView | None = call.view
     if view is None:
         return {"shown_view": "", "error": call.result.error if call.result else None, "remedy": _remedy(call)}
-    first = "tree" if view.tree is not None and not view.pictures else "text"
-    return {"shown_view": asked if asked in view.views else first, "error": None, "remedy": None}
+    return {"shown_view": asked if asked in view.views else view.views[0], "error": None, "remedy": None}
 
 
 def _remedy(call: RunningCall) -> Any:
