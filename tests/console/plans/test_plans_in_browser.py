@@ -56,6 +56,7 @@ def test_graph_changes_while_the_plan_runs(page: Page, box: Box) -> None:
     expect(page.locator("#state-last .badge")).to_have_text("succeeded")
     expect(page.locator("#box-last rect.succeeded")).to_be_attached()
     expect(page.locator("#plan-progress")).to_have_text("3 of 3 nodes ended")
+    expect(page.get_by_role("button", name="Cancel")).to_have_count(0)
     assert page.locator("#box-last text").first.evaluate("each => each.namespaceURI").endswith("/svg")
 
 
