@@ -25,7 +25,7 @@ class Visit:
         form: What a POST sends; None for a GET.
         is_part: Whether the response is a part of a page.
         leads_to: The route of the page that a form leads to.
-        waits_for: The place whose text the page shows at last.
+        waits_for: A text that the page shows at last.
     """
 
     route: str
@@ -101,19 +101,24 @@ def plan_visits(world: World, text: Text) -> Iterator[Visit]:
     """Return requests about plans and traces, and a run."""
     files = sorted(path.name for path in (world.directory / "plans").glob("*.toml"))
     digest = load_plan(world.directory / "plans" / "greeting.toml").digest
-    inputs = as_json({"who": text("plan-argument")})
-    wrong = {"digest": digest, "inputs": as_json({text("unknown-input"): 1})}
+    sent = {"digest": digest, "$do": "run", "$edited": "json"}
+    right = {**sent, "$json": as_json({"who": text("plan-argument")})}
+    wrong = {**sent, "$json": as_json({text("unknown-input"): 1})}
+    fields = {**sent, "$edited": "form", "$do": "show", "arg.who": text("plan-field")}
     yield Visit("plans.index", "/plans")
     for name in files:
         yield Visit("plans.show", f"/plans/files/{quote(name)}")
     yield Visit("plans.show", f"/plans/files/{quote(text('unknown-plan'), safe='')}")
+    yield Visit("plans.form", "/plans/files/greeting.toml/form", fields)
+    yield Visit("plans.fields", "/plans/files/greeting.toml/fields", fields, is_part=True)
+    yield Visit("plans.check", "/plans/files/greeting.toml/check", wrong, is_part=True)
     yield Visit("plans.run", "/plans/files/greeting.toml/run", wrong)
     yield Visit(
         "plans.run",
         "/plans/files/greeting.toml/run",
-        {"digest": digest, "inputs": inputs},
+        right,
         leads_to="plans.activity",
-        waits_for="plan-value",
+        waits_for="The plan succeeded",
     )
     yield Visit("plans.run_trace", "+/trace")
     yield Visit("plans.save", "+", {"name": text("trace-name")})
@@ -215,7 +220,7 @@ def show(page: Page, base: str, visit: Visit) -> None:
         with page.expect_navigation():
             page.evaluate(SEND_FORM, [address_of(page, base, visit), visit.form])
     if visit.waits_for:
-        page.get_by_text(visit.waits_for).first.wait_for()
+        page.get_by_text(visit.waits_for).first.wait_for(state="attached")
 
 
 def address_of(page: Page, base: str, visit: Visit) -> str:
