@@ -111,6 +111,9 @@ for (const form of document.querySelectorAll("form[data-fields-url]")) {
     event.preventDefault();
     changeFields(form, button.value);
   });
+  form.addEventListener("submit", (event) => {
+    if (event.submitter?.hidden) event.preventDefault(); // Enter in a field; the page shows the effect already
+  });
   form.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
       event.preventDefault();
