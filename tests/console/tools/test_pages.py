@@ -49,7 +49,7 @@ def test_list_shows_each_tool_with_the_decision_of_the_policy(client: Client) ->
     """A tool that the policy denies is listed, with the reason."""
     html = client.get("/tools").text
 
-    assert "16 tools: 14 granted, 0 with approval, 2 refused" in text_of(html)
+    assert "18 tools: 16 granted, 0 with approval, 2 refused" in text_of(html)
     assert "shop.denied Do something that the policy denies. shop host refused" in text_of(html)
     assert "denied by" in text_of(html)
 
@@ -245,6 +245,7 @@ def test_viewer_cannot_run_a_tool(console: ServedConsole, workshop: Workshop) ->
 
     assert client.post("/tools/shop.price/check", {"arg.item": "pen"}).status_code == 200
     assert client.post("/tools/shop.price/run", {"$do": "run", "arg.item": "pen"}).status_code == 403
+    assert "data-run" not in client.get("/tools/shop.price").text
     assert workshop.received == []
 
 
@@ -459,3 +460,20 @@ def test_secret_of_the_host_is_in_no_message(tmp_path: Path) -> None:
 
     assert "the token is" in text_of(html)
     assert [SECRET in each for each in (html, session)] == [False, False]
+
+
+def test_busy_tool_delays_no_request(client: Client, workshop: Workshop) -> None:
+    """A tool that computes for long runs on a thread of its own, even after its call was cancelled."""
+    addresses = [client.post("/tools/shop.spin/run", {"$do": "run"}).headers["location"] for _ in range(2)]
+    assert workshop.waiting.wait(30)
+    cancel = re.findall(r'action="([^"]+/cancel)"', client.get(addresses[0]).text)[0]
+    client.post(cancel)
+
+    assert "cancelled" in text_of(client.get(addresses[0]).text)
+    assert client.post("/tools/shop.price/check", {"arg.item": "pen"}).status_code == 200
+    workshop.go.set()
+    for _ in range(1_000):
+        if "spun" in client.get(addresses[1]).text:
+            break
+        sleep(0.01)
+    assert "spun" in client.get(addresses[1]).text

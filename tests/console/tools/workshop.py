@@ -171,6 +171,25 @@ class Workshop:
             return rt.prompt_user("Name?")
 
         @tools.tool(policy=PURE)
+        def measure(data: bytes, day: datetime.date | None = None) -> str:
+            """Return the size of data.
+
+            Args:
+                data: What is measured.
+                day: When.
+            """
+            self.received.append((data, day))
+            return f"{len(data)} bytes"
+
+        @tools.tool(policy=PURE)
+        def spin() -> str:
+            """Use the processor until the test goes on; it does not declare that it waits."""
+            self.waiting.set()
+            while not self.go.is_set():
+                pass
+            return "spun"
+
+        @tools.tool(policy=PURE)
         def talk(rt: Runtime) -> str:
             """Print and log."""
             rt.println("printed", "\x1b[31mred")

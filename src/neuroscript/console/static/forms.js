@@ -100,7 +100,12 @@ function line(kind, texts, control) {
   return [found];
 }
 
+/** Return whether the browser has restored what the user had entered before, such as after the back button. */
+const isRestored = (form) =>
+  [...form.elements].some((each) => typeof each.defaultValue === "string" && each.type !== "hidden" && each.type !== "radio" && each.value !== each.defaultValue);
+
 for (const form of document.querySelectorAll("form[data-fields-url]")) {
+  addEventListener("pageshow", () => isRestored(form) && live(form));
   form.addEventListener("input", (event) => markEdited(form, event.target.id === "json" ? "json" : "form"), true);
   form.addEventListener("change", (event) => {
     if (event.target.matches("[data-reload]")) changeFields(form, "show");

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from threading import Event
+from contextlib import suppress
+from contextvars import copy_context
+from functools import partial
+from threading import Event, Thread
 from time import monotonic, time
-from typing import Any, Final
+from typing import Any, Final, TypeVar, cast
 
 import attrs
 
@@ -18,6 +21,8 @@ from neuroscript.io.text import one_line
 from neuroscript.policy.tool_policy import ToolPolicy
 from neuroscript.runtime.host import Progress
 from neuroscript.runtime.interfaces import ToolCall, ToolResult
+
+T = TypeVar("T")
 
 MAX_LINES: Final = 1_000
 """Maximum number of messages, and of items of a stream, that a page shows."""
@@ -91,6 +96,36 @@ class RunningCall:
         return True
 
 
+async def on_own_thread(func: Callable[[], T]) -> T:
+    """Return what a function returns that runs on a thread of its own.
+
+    If the caller is cancelled, the function goes on, but occupies none of the threads that requests share.
+    """
+    loop = asyncio.get_running_loop()
+    outcome: asyncio.Future[T] = loop.create_future()
+    context = copy_context()
+
+    def settle(result: T | None, error: BaseException | None) -> None:
+        if outcome.done():
+            return
+        if error is not None:
+            outcome.set_exception(error)
+        else:
+            outcome.set_result(cast("T", result))
+
+    def work() -> None:
+        result, raised = None, None
+        try:
+            result = context.run(func)
+        except BaseException as error:
+            raised = error
+        with suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(settle, result, raised)
+
+    Thread(target=work, name="neuroscript-console-call", daemon=True).start()
+    return await outcome
+
+
 class CallWork:
     """Runs one call as an activity.
 
@@ -126,7 +161,7 @@ class CallWork:
         if self._policy.waits:
             return await self._session.aexecute(self._sent, on_item=self._item)
         # A tool that does not wait runs on the thread of its caller, where it would delay all other requests
-        return await asyncio.to_thread(self._session.execute, self._sent, on_item=self._item)
+        return await on_own_thread(partial(self._session.execute, self._sent, on_item=self._item))
 
     def _finish(self, result: ToolResult | None, view: ResultView | None) -> None:
         self._is_stopped.set()
