@@ -269,7 +269,7 @@ def test_file_and_date_are_entered(page: Page, console: ServedConsole, workshop:
     assert workshop.received == [(b"\x00\xff\x10", datetime.date(2026, 1, 31))]
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", ["light", pytest.param("dark", marks=pytest.mark.full)])
 def test_pages_are_accessible(console: ServedConsole, open_page: PageOpener, theme: str) -> None:
     """axe finds nothing on the list, a nested form, a form with problems, a result and the session."""
     context = open_page.new_context(theme=theme)  # type: ignore[arg-type]

@@ -253,6 +253,7 @@ def test_secret_is_in_no_response(client: Client, workshop: Workshop) -> None:
     """The tool receives it; no page, fragment, code sample or JSON contains it, also not after an error."""
     form = {"arg.user": "ada", "arg.password": SECRET}
     both = json.dumps({"user": "ada", "password": SECRET})
+    moved = json.dumps({"user": {"$secret": "arg.password"}, "password": {"$secret": "arg.password"}})
     responses = [
         client.post("/tools/shop.login/check", form).text,
         client.post("/tools/shop.login/fields", form).text,
@@ -261,6 +262,7 @@ def test_secret_is_in_no_response(client: Client, workshop: Workshop) -> None:
         client.post("/tools/shop.login", {"$edited": "json", "$json": both}).text,
         client.post("/tools/shop.login/check", {"$edited": "json", "$json": both}).text,
         client.post("/tools/shop.login/check", {"$edited": "json", "$json": both[:-1]}).text,
+        client.post("/tools/shop.login/check", {**form, "$edited": "json", "$json": moved}).text,
         run_to_end(client, "shop.login", form),
     ]
     (received,) = workshop.received
@@ -477,3 +479,16 @@ def test_busy_tool_delays_no_request(client: Client, workshop: Workshop) -> None
             break
         sleep(0.01)
     assert "spun" in client.get(addresses[1]).text
+
+
+def test_call_leads_to_its_records(workshop: Workshop, tmp_path: Path) -> None:
+    """With an audit log, the page of a call links to the records of this tool and this browser."""
+    log = tmp_path / "audit.jsonl"
+    with serving(app(workshop.engine(tmp_path, audit=log), audit=[log])) as served:
+        client = served.sign_in()
+        html = run_to_end(client, "shop.price", {"arg.item": "pen"})
+        (address,) = re.findall(r'href="(/audit[^"]+)"', html.partition("<main")[2])
+        records = text_of(client.get(unescape(address)).text)
+
+    assert "tool=shop.price" in address
+    assert "shop.price" in records.partition("Outcome")[2]
