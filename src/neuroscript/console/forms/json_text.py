@@ -57,7 +57,9 @@ def read_arguments(
         return ParsedArguments({}, {}, (FormProblem("", f"not JSON: {error.hint}"),))
     if not isinstance(data, dict):
         return ParsedArguments({}, {}, (FormProblem("", "not a JSON object with the arguments by name"),))
-    return ParsedArguments(_with_secrets(data, secrets), mask_arguments(args, data, variadic=variadic))
+    secret = {arg.name for arg in args if arg.holds_secret}  # elsewhere a page would show the secret
+    arguments = {name: _with_secrets(each, secrets) if name in secret else each for name, each in data.items()}
+    return ParsedArguments(arguments, mask_arguments(args, data, variadic=variadic))
 
 
 def mask_arguments(args: Sequence[ArgSpec], arguments: Mapping[str, Any], *, variadic: bool = False) -> dict[str, Any]:
