@@ -283,6 +283,7 @@ def test_notification_is_asked_for_by_a_button(desk: ServedDesk, open_page: Page
     call.result()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_pages_are_accessible(theme: Any, desk: ServedDesk, open_page: PageOpener) -> None:
     """axe finds nothing on the list, on a page of one request, and after an end."""
