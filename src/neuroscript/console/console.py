@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import attrs
 
+from neuroscript.console.inbox import EndedRequest, Inbox
 from neuroscript.console.rate_limits import PeerBuckets
 from neuroscript.console.users import LOCAL_USER, User
 from neuroscript.console.visitor import Visitor, Visitors
@@ -37,7 +38,7 @@ class Settings:
     runs: str | None = attrs.field(default=None, repr=False)
     policy_file: Path | None = None
     model: Any = attrs.field(default=None, repr=False)
-    inbox: Any = attrs.field(default=None, repr=False)
+    inbox: Inbox | None = attrs.field(default=None, repr=False)
     checks: Callable[[], Any] | None = attrs.field(default=None, repr=False)
     servers: Any = attrs.field(default=None, repr=False)
     lock: Path | None = None
@@ -51,12 +52,14 @@ class Console:
         engine: The engine whose tools it shows.
         settings: How it was created.
         visitors: The browsers that are signed in.
+        answered: How suspended calls were answered here, by the names of their files; only the last ones.
         failures: Counts attempts to sign in that failed, by address.
     """
 
     engine: Engine
     settings: Settings
     visitors: Visitors = attrs.field(factory=Visitors)
+    answered: dict[str, EndedRequest] = attrs.field(factory=dict, repr=False)
     failures: PeerBuckets = attrs.field(factory=lambda: PeerBuckets(0.2, 10), repr=False)
     _links: dict[str, tuple[User, float]] = attrs.field(factory=dict, repr=False)
 
