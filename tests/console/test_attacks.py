@@ -122,20 +122,31 @@ def test_browser_that_is_not_signed_in_can_do_nothing(console: ServedConsole) ->
 
 
 def test_role_limits_what_a_user_can_do(console: ServedConsole) -> None:
-    """A viewer may change only what concerns the own browser."""
-    vera = User("vera", "viewer")
-    statuses = {name: console.sign_in(vera).post(path).status_code for name, path in POSTS.items()}
-    accepted = {name for name, status in statuses.items() if status != 403}
+    """A viewer may change only what concerns the own browser, and only an approver may approve."""
+    accepted = {}
+    for role in ("viewer", "operator", "approver"):
+        user = User("vera", role)
+        statuses = {}
+        for name, path in POSTS.items():
+            statuses[name] = console.sign_in(user).post(path).status_code
+        accepted[role] = {name for name, status in statuses.items() if status != 403} | {"access.sign_in_action"}
 
-    assert accepted == {*VIEWER_POSTS}
+    assert accepted["viewer"] == {*VIEWER_POSTS, "access.sign_in_action"}
+    assert accepted["operator"] == {*POSTS} - {*APPROVER_POSTS}
+    assert accepted["approver"] == {*POSTS}
 
 
 VIEWER_POSTS: Final = (
-    *("access.link", "access.theme", "access.sign_out"),
-    *("audit.verify", "policy.compare_texts", "policy.explain", "policy.explain_live"),
-    *("tools.check", "tools.fields", "tools.form"),
+    *("access.link", "access.theme", "access.sign_out", "audit.verify"),
+    *("policy.compare_texts", "policy.explain", "policy.explain_live", "tools.check", "tools.fields", "tools.form"),
 )
-"""Forms that every user may send."""
+"""Forms that every user may send: they change nothing but the own browser."""
+
+APPROVER_POSTS: Final = (
+    *("approvals.answer_live", "approvals.check_live", "approvals.answer_stored", "approvals.check_stored"),
+    "health.accept",
+)
+"""Forms that only an approver may send."""
 
 
 class Attacker(BaseHTTPRequestHandler):

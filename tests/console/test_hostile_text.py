@@ -26,8 +26,8 @@ from tests.console.world import world_with
 
 from neuroscript.console.access import HEADERS
 
-GROUPS: Final = 20 if ALL else 2
-"""Number of groups of payloads; each page shows the payloads of one group in each place."""
+GROUPS: Final = 20 if ALL else 1
+"""Number of groups of payloads; each page shows all payloads of one group in each place."""
 
 SETTLING_MILLISECONDS: Final = 30
 """How long a page is observed after it has loaded."""

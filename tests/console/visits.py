@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 from urllib.parse import quote, urlencode
@@ -25,7 +26,7 @@ class Visit:
         form: What a POST sends; None for a GET.
         is_part: Whether the response is a part of a page.
         leads_to: The route of the page that a form leads to.
-        waits_for: The place whose text the page shows at last.
+        waits_for: A text that the page shows at last.
     """
 
     route: str
@@ -113,7 +114,7 @@ def plan_visits(world: World, text: Text) -> Iterator[Visit]:
         "/plans/files/greeting.toml/run",
         {"digest": digest, "inputs": inputs},
         leads_to="plans.activity",
-        waits_for="plan-value",
+        waits_for="The plan succeeded",
     )
     yield Visit("plans.run_trace", "+/trace")
     yield Visit("plans.save", "+", {"name": text("trace-name")})
@@ -184,8 +185,10 @@ def audit_visits(world: World, text: Text) -> Iterator[Visit]:
     yield Visit("audit.index", "/audit")
     yield Visit("audit.index", "/audit?part=rows", is_part=True)
     yield Visit("audit.index", f"/audit?{query}")
-    for number in (1, 2, 3):
-        yield Visit("audit.call", f"/audit/calls/{number}")
+    listed = world.served.sign_in().get("/audit").text
+    for address in sorted(set(re.findall(r"/audit/calls/\d+", listed))):
+        yield Visit("audit.call", address)
+    yield Visit("audit.line", "/audit/lines/2")
     yield Visit("audit.statistics", "/audit/statistics")
     yield Visit("audit.verification", "/audit/verification")
     yield Visit("audit.verify", "/audit/verification", {"head": text("head")})
@@ -215,7 +218,7 @@ def show(page: Page, base: str, visit: Visit) -> None:
         with page.expect_navigation():
             page.evaluate(SEND_FORM, [address_of(page, base, visit), visit.form])
     if visit.waits_for:
-        page.get_by_text(visit.waits_for).first.wait_for()
+        page.get_by_text(visit.waits_for).first.wait_for(state="attached")
 
 
 def address_of(page: Page, base: str, visit: Visit) -> str:
