@@ -161,13 +161,18 @@ def approval_visits(world: World, text: Text) -> Iterator[Visit]:
     yield Visit("approvals.count", "/approvals/count", is_part=True)
     yield Visit("approvals.live", f"/approvals/live/{live.id}")
     yield Visit("approvals.live", f"/approvals/live/{quote(text('unknown-request'), safe='')}")
-    yield Visit("approvals.check_live", f"/approvals/live/{live.id}/check", form, is_part=True)
+    yield Visit("approvals.check", f"/approvals/live/{live.id}/check", form, is_part=True)
+    changed = {"digest": live.request.digest, "$edited": "json", "$json": arguments["arguments"], "$do": "show"}
+    yield Visit("approvals.change", f"/approvals/live/{live.id}/change")
+    yield Visit("approvals.submit_change", f"/approvals/live/{live.id}/change", changed)
+    yield Visit("approvals.change_fields", f"/approvals/live/{live.id}/change/fields", changed, is_part=True)
+    yield Visit("approvals.check_change", f"/approvals/live/{live.id}/change/check", changed, is_part=True)
     yield Visit("approvals.answer_live", f"/approvals/live/{live.id}", {**form, "verdict": "modify"})
     for path in sorted((world.directory / "approvals").glob("*.json")):
         address = f"/approvals/stored/{quote(path.name)}"
         digest = json.loads(path.read_text())["digest"]
         yield Visit("approvals.stored", address)
-        yield Visit("approvals.check_stored", f"{address}/check", arguments, is_part=True)
+        yield Visit("approvals.check", f"{address}/check", arguments, is_part=True)
         yield Visit("approvals.answer_stored", address, {"digest": digest, **arguments, "verdict": "modify"})
     (path, _) = sorted((world.directory / "approvals").glob("*.json"))
     answer = {"digest": json.loads(path.read_text())["digest"], "verdict": "approve"}
