@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from neuroscript.console.activities import Activity, TooManyActivities
+from neuroscript.console.forms.reader import parse_shallow_json
 from neuroscript.console.paging import ListPage, page_number
 from neuroscript.console.plans.directory import (
     MAX_LISTED_BYTES,
@@ -30,7 +31,7 @@ from neuroscript.console.rendering import message, not_found, page, redirect, re
 from neuroscript.console.routing import console_of, get, post, visitor_of
 from neuroscript.engine.session import Session
 from neuroscript.errors import ArgumentError
-from neuroscript.io.text import NotJSON, parse_json
+from neuroscript.io.text import NotJSON
 from neuroscript.spec.binding import bind_arguments
 from neuroscript.workflow.plan.model import Plan
 from neuroscript.workflow.trace.inline_svg import inline_graph, node_details, plan_picture
@@ -180,7 +181,7 @@ async def run(request: Request, form: FormData) -> Response:
 def read_inputs(session: Session, plan: Plan, text: str) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return the inputs of a plan from JSON text, and every problem with them; no problem contains a value."""
     try:
-        inputs = parse_json(text) if text.strip() else {}
+        inputs = parse_shallow_json(text) if text.strip() else {}
     except NotJSON as error:
         return {}, (f"The inputs are not JSON: {error.hint}",)
     if not isinstance(inputs, dict):
