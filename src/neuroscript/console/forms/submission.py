@@ -19,8 +19,8 @@ REMOVE: Final = "remove:"
 MAX_INDEX_DIGITS: Final = 9
 
 MAX_STEPS: Final = 40
-"""Maximum number of steps in the name of a field; the deepest control of a form has fewer. Each index in a name stands for
-a list, so without a limit the lists of one long name would fill the memory."""
+"""Maximum number of steps in the name of a field; the deepest control of a form has fewer. Each index in a name stands
+for a list, so without a limit the lists of one long name would fill the memory."""
 
 
 @attrs.frozen(slots=False)
