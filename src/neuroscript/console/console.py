@@ -20,7 +20,7 @@ LINK_SECONDS: Final = 600.0
 """Seconds for which a link for another browser is valid."""
 
 MAX_LINKS: Final = 20
-"""Maximum number of links that wait to be opened."""
+"""Maximum number of links of one user that wait to be opened."""
 
 
 @attrs.frozen(kw_only=True)
@@ -71,8 +71,8 @@ class Console:
         """
         token = token_urlsafe(24)
         self._links = {key: each for key, each in self._links.items() if each[1] > monotonic()}
-        while len(self._links) >= MAX_LINKS:
-            del self._links[next(iter(self._links))]
+        for oldest in [key for key, each in self._links.items() if each[0] == user][: 1 - MAX_LINKS]:
+            del self._links[oldest]
         self._links[token] = user, float("inf") if seconds is None else monotonic() + seconds
         return token
 
