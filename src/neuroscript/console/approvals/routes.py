@@ -16,6 +16,7 @@ from neuroscript.console.approvals.requests import (
     PAGE_ITEMS,
     Entry,
     Key,
+    ended_requests,
     ended_text,
     find_entry,
     inbox_of,
@@ -23,7 +24,7 @@ from neuroscript.console.approvals.requests import (
     live_entry,
     state,
 )
-from neuroscript.console.approvals.views import GONE, card_context, ended_page, ended_request
+from neuroscript.console.approvals.views import absent_page, card_context, ended_request
 from neuroscript.console.console import Console
 from neuroscript.console.paging import ListPage, page_number
 from neuroscript.console.rendering import fragment, not_found, page
@@ -54,7 +55,7 @@ async def index(request: Request) -> Response:
         cards=[card_context(each) for each in found],
         on_page=on_page,
         known=[key.element for key in waiting],
-        ended=() if inbox is None else inbox.ended[:SHOWN_ENDED],
+        ended=[each for _, each in ended_requests(console)[:SHOWN_ENDED]],
         ended_text=ended_text,
         done=ended_request(console, request.query_params.get("done", "")),
         has_inbox=inbox is not None,
@@ -108,15 +109,14 @@ async def show_live(request: Request) -> Response:
     found = live_entry(console_of(request), id)
     if found is not None:
         return page(request, "approvals/show.html", active="approvals", **card_context(found))
-    ended = ended_request(console_of(request), id)
-    return not_found(request, GONE) if ended is None else ended_page(request, ended, 200)
+    return absent_page(request, id)
 
 
 async def show_stored(request: Request) -> Response:
     """Show one suspended call."""
     found = await asyncio.to_thread(find_entry, console_of(request), "stored", request.path_params["id"])
     if found is None:
-        return not_found(request, GONE)
+        return absent_page(request, request.path_params["id"])
     return page(request, "approvals/show.html", active="approvals", **card_context(found))
 
 

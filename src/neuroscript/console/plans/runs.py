@@ -110,8 +110,8 @@ async def _ended(activity: Activity, run: PlanRun, show: Show, going: Coroutine[
     except ImportError as error:  # an extra is missing; its message says which
         run.problems = (str(error),)
     finally:
-        activity.emit("", target="plan-controls", mode="replace")
         activity.emit(show("plans/_done.html", run=run), target="plan-progress", mode="replace")
+        activity.emit("", target="plan-actions", mode="replace")
         activity.emit(show("plans/_outcome.html", run=run, activity=activity), target="plan-outcome", mode="replace")
 
 
