@@ -19,6 +19,7 @@ from neuroscript.engine.preflight import bind_call
 from neuroscript.engine.session import Session
 from neuroscript.errors import ArgumentError, CallError, Problem
 from neuroscript.formats.one_line import to_json
+from neuroscript.io.text import shorten
 from neuroscript.policy.tool_policy import ToolPolicy
 from neuroscript.runtime.interfaces import ToolCall
 from neuroscript.spec.binding import Repair, repairs
@@ -158,5 +159,5 @@ def _exact_value(arg: ArgSpec, value: Any) -> ExactValue:
     return ExactValue(
         arg.name,
         type(value).__name__,
-        text if len(text) <= MAX_VALUE_CHARS else f"{text[: MAX_VALUE_CHARS - 1]}…",
+        shorten(text, MAX_VALUE_CHARS),
     )

@@ -17,6 +17,7 @@ from neuroscript.engine.explanation.tool_sources import isolation_of, isolation_
 from neuroscript.engine.session import Session
 from neuroscript.errors import UNSET
 from neuroscript.formats.one_line import inner_rules, label_phrases, return_text, rule_phrase, signature, to_json
+from neuroscript.io.text import shorten
 from neuroscript.spec.binding import by_name
 from neuroscript.spec.tool_spec import ArgSpec, Example, ToolSpec
 from neuroscript.tools.tool import ToolImplementation
@@ -118,4 +119,4 @@ def _text(value: Any) -> str:
         text = to_json(value)
     except (TypeError, ValueError):  # an example may contain any object
         text = type(value).__name__
-    return text if len(text) <= MAX_EXAMPLE_CHARS else f"{text[: MAX_EXAMPLE_CHARS - 1]}…"
+    return shorten(text, MAX_EXAMPLE_CHARS)
