@@ -17,7 +17,7 @@ import pytest
 from tests.audit_records import ADD, WRITE, intent, outcome, refused
 
 from neuroscript import CallRecord, FileAudit, SqliteAudit, ToolFacts
-from neuroscript.audit import line_index, read
+from neuroscript.audit import line_index, log_reader, read
 from neuroscript.audit.call_tree import MAX_TREE_CALLS
 from neuroscript.audit.entries import Entry, calls_of, entry_of
 from neuroscript.audit.filters import RecordFilter, parse_moment
@@ -127,9 +127,13 @@ def pages(reader: LogReader, filter: RecordFilter, size: int = 7) -> list[list[E
     return forth
 
 
+@pytest.mark.parametrize("indexed", [1, 5000])
 @pytest.mark.parametrize("name", FILTERS)
-def test_pages_contain_what_a_filter_selects(name: str, log: tuple[Path, Write]) -> None:
-    """SQL and Python select the same calls, each once, newest first, on as many pages as needed."""
+def test_pages_contain_what_a_filter_selects(
+    name: str, indexed: int, log: tuple[Path, Write], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQL and Python select the same calls, each once, newest first, on as many pages as needed, with any index."""
+    monkeypatch.setattr(log_reader, "MAX_INDEXED_ROWS", indexed)
     path, write = log
     write(*records())
     reader = LogReader(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 from urllib.parse import quote, urlencode
@@ -165,13 +166,18 @@ def approval_visits(world: World, text: Text) -> Iterator[Visit]:
     yield Visit("approvals.count", "/approvals/count", is_part=True)
     yield Visit("approvals.live", f"/approvals/live/{live.id}")
     yield Visit("approvals.live", f"/approvals/live/{quote(text('unknown-request'), safe='')}")
-    yield Visit("approvals.check_live", f"/approvals/live/{live.id}/check", form, is_part=True)
+    yield Visit("approvals.check", f"/approvals/live/{live.id}/check", form, is_part=True)
+    changed = {"digest": live.request.digest, "$edited": "json", "$json": arguments["arguments"], "$do": "show"}
+    yield Visit("approvals.change", f"/approvals/live/{live.id}/change")
+    yield Visit("approvals.submit_change", f"/approvals/live/{live.id}/change", changed)
+    yield Visit("approvals.change_fields", f"/approvals/live/{live.id}/change/fields", changed, is_part=True)
+    yield Visit("approvals.check_change", f"/approvals/live/{live.id}/change/check", changed, is_part=True)
     yield Visit("approvals.answer_live", f"/approvals/live/{live.id}", {**form, "verdict": "modify"})
     for path in sorted((world.directory / "approvals").glob("*.json")):
         address = f"/approvals/stored/{quote(path.name)}"
         digest = json.loads(path.read_text())["digest"]
         yield Visit("approvals.stored", address)
-        yield Visit("approvals.check_stored", f"{address}/check", arguments, is_part=True)
+        yield Visit("approvals.check", f"{address}/check", arguments, is_part=True)
         yield Visit("approvals.answer_stored", address, {"digest": digest, **arguments, "verdict": "modify"})
     (path, _) = sorted((world.directory / "approvals").glob("*.json"))
     answer = {"digest": json.loads(path.read_text())["digest"], "verdict": "approve"}
@@ -189,8 +195,10 @@ def audit_visits(world: World, text: Text) -> Iterator[Visit]:
     yield Visit("audit.index", "/audit")
     yield Visit("audit.index", "/audit?part=rows", is_part=True)
     yield Visit("audit.index", f"/audit?{query}")
-    for number in (1, 2, 3):
-        yield Visit("audit.call", f"/audit/calls/{number}")
+    listed = world.served.sign_in().get("/audit").text
+    for address in sorted(set(re.findall(r"/audit/calls/\d+", listed))):
+        yield Visit("audit.call", address)
+    yield Visit("audit.line", "/audit/lines/2")
     yield Visit("audit.statistics", "/audit/statistics")
     yield Visit("audit.verification", "/audit/verification")
     yield Visit("audit.verify", "/audit/verification", {"head": text("head")})
