@@ -92,6 +92,7 @@ def test_policies_are_compared_without_javascript(served: ServedConsole, open_pa
     expect(page.locator("#b-text")).to_have_value("policy.deny = ['box.delete']")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_pages_of_the_policy_are_accessible(theme: str, served: ServedConsole, open_page: PageOpener) -> None:
     """In both themes, and without horizontal scrolling of the page at a width of 320 pixels."""
