@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 import attrs
 
 from neuroscript.audit.call_tree import CallNode, call_tree
-from neuroscript.audit.entries import Entry, entry_of
+from neuroscript.audit.entries import MAX_TIME_SECONDS, Entry, entry_of
 from neuroscript.audit.filters import Conditions, RecordFilter
 from neuroscript.audit.line_index import LineIndex
 from neuroscript.audit.reader import is_database, open_database, open_log, rows_of, unreadable_error
@@ -46,7 +46,12 @@ WITH RECURSIVE names (name) AS (
 """
 LABELS: Final = "SELECT DISTINCT labels FROM calls WHERE labels <> '[]' LIMIT ?"
 
-NUMBERS: Final = "SELECT kind, tool, code, rule, run, call, time, seconds FROM calls"
+TIME: Final = f"max({-MAX_TIME_SECONDS:.0f}.0, min({MAX_TIME_SECONDS:.0f}.0, CAST(time AS REAL)))"
+SECONDS: Final = f"max({-MAX_TIME_SECONDS:.0f}.0, min({MAX_TIME_SECONDS:.0f}.0, CAST(seconds AS REAL)))"
+"""Numbers, whatever a database that was edited contains."""
+
+NUMBERS: Final = f"SELECT kind, tool, code, rule, run, call, {TIME}, {SECONDS} FROM calls"  # noqa: S608
+BOUNDS: Final = f"SELECT min({TIME}), max({TIME}) FROM calls"  # noqa: S608
 
 
 @attrs.frozen
@@ -232,13 +237,14 @@ class LogReader:
         """Return the numbers of the selected calls, with a timeline."""
         with self._connected() as connection:
             where, parameters = _where(connection, filter, [])
-            bounds = f"SELECT min(time), max(time) FROM calls{where}"  # noqa: S608
-            first, last = connection.execute(bounds, parameters).fetchone()
+            first, last = connection.execute(BOUNDS + where, parameters).fetchone()
             numbers = AuditStats()
             if first is not None:
-                numbers.timeline = Timeline.between(float(first), float(last))
+                numbers.timeline = Timeline.between(first, last)
             for kind, tool, code, rule, run, call, time, seconds in connection.execute(NUMBERS + where, parameters):
-                numbers.add(kind, tool, code, rule, (run, call), time, seconds or 0.0)
+                if not (type(tool) is type(code) is type(rule) is str):  # the database was edited
+                    tool, code, rule = f"{tool}", f"{code}", f"{rule}"
+                numbers.add(kind, tool, code, rule, (run, call), time or 0.0, seconds or 0.0)
         numbers.finish()
         return numbers
 
