@@ -47,7 +47,7 @@ def run_sum(client: PageClient, number: int) -> str:
 
 
 def test_stored_trace_is_listed_and_shown(box: Box, plans: Path) -> None:
-    """Its graph, its times, a row and the values of each node; and it is no plan."""
+    """Its graph, its times, a row and the values of each node; and it is not a plan."""
     save_trace(TRACE, plans / "run.json")
     with browsing(box, plans) as client:
         listed, page = client.get("/plans/traces"), client.get("/plans/traces/run.json")

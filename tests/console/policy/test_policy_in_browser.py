@@ -78,7 +78,7 @@ def test_use_of_limits_is_loaded_again(page: Page, served: ServedConsole) -> Non
 
 
 def test_policies_are_compared_without_javascript(served: ServedConsole, open_page: PageOpener) -> None:
-    """A text is written in the form; the page lists the tools that differ."""
+    """TOML is entered in the form; the page lists the tools that differ."""
     context = open_page.new_context(java_script_enabled=False)
     page = open_page(served.link(), context)
     page.goto(f"{served.url}/policy/compare")
