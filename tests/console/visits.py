@@ -102,17 +102,22 @@ def plan_visits(world: World, text: Text) -> Iterator[Visit]:
     """Return requests about plans and traces, and a run."""
     files = sorted(path.name for path in (world.directory / "plans").glob("*.toml"))
     digest = load_plan(world.directory / "plans" / "greeting.toml").digest
-    inputs = as_json({"who": text("plan-argument")})
-    wrong = {"digest": digest, "inputs": as_json({text("unknown-input"): 1})}
+    sent = {"digest": digest, "$do": "run", "$edited": "json"}
+    right = {**sent, "$json": as_json({"who": text("plan-argument")})}
+    wrong = {**sent, "$json": as_json({text("unknown-input"): 1})}
+    fields = {**sent, "$edited": "form", "$do": "show", "arg.who": text("plan-field")}
     yield Visit("plans.index", "/plans")
     for name in files:
         yield Visit("plans.show", f"/plans/files/{quote(name)}")
     yield Visit("plans.show", f"/plans/files/{quote(text('unknown-plan'), safe='')}")
+    yield Visit("plans.form", "/plans/files/greeting.toml/form", fields)
+    yield Visit("plans.fields", "/plans/files/greeting.toml/fields", fields, is_part=True)
+    yield Visit("plans.check", "/plans/files/greeting.toml/check", wrong, is_part=True)
     yield Visit("plans.run", "/plans/files/greeting.toml/run", wrong)
     yield Visit(
         "plans.run",
         "/plans/files/greeting.toml/run",
-        {"digest": digest, "inputs": inputs},
+        right,
         leads_to="plans.activity",
         waits_for="The plan succeeded",
     )
