@@ -21,7 +21,8 @@ DESKTOP: Final = {"width": 1280, "height": 900}
 COLOURS: Final = ("color-contrast", "link-in-text-block")
 """The rules of axe-core whose outcome depends on the theme."""
 
-MAX_TABS: Final = 250
+MAX_TABS: Final = 250 if ALL else 40
+"""Maximum number of controls of a page that are reached by the keyboard."""
 
 
 def text(place: str) -> str:
