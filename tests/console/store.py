@@ -160,10 +160,15 @@ class Store:
         """The engine with its tools."""
         return self.console.engine
 
-    def request(self, tool: str, arguments: dict[str, Any]) -> Caller:
-        """Start a call that needs an approval, in the program of somebody else, and return when it waits."""
+    def request(self, tool: str, arguments: dict[str, Any], session: str = "agent-support") -> Caller:
+        """Start a call that needs an approval, in a session of an agent, and return when it waits."""
+
+        def call() -> Any:
+            with self.engine.session(id=session) as opened:
+                return opened.call_named(tool, arguments)
+
         before = len(self.inbox)
-        caller = Caller.start(lambda: self.engine.call_named(tool, arguments))
+        caller = Caller.start(call)
         while len(self.inbox) == before and caller.thread.is_alive():
             sleep(0.005)
         return caller
