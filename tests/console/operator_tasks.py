@@ -139,6 +139,7 @@ def resume(store: Store, operator: Operator) -> None:
     operator.click(page.get_by_role("link", name="friday"))
     operator.click(page.get_by_role("button", name="Resume"))
     expect(page.get_by_text("The plan succeeded.")).to_be_visible(timeout=WAIT_MILLISECONDS)
+    expect(page.get_by_text("order 7 is with Parcel Express, worth 31.5 EUR")).to_be_visible()
 
 
 def compare(store: Store, operator: Operator) -> None:

@@ -67,7 +67,7 @@ def show_tools(store: Store, page: Page) -> None:
     """List the tools that a search finds."""
     page.goto(f"{store.console.url}/tools")
     page.get_by_role("searchbox", name="Search for tools").press_sequentially("file")
-    expect(page.get_by_role("link", name="fs.hash")).to_be_visible()
+    expect(page.get_by_role("link", name="crypto.uuid")).to_have_count(0)
 
 
 def show_tool(store: Store, page: Page) -> None:
@@ -88,13 +88,17 @@ def show_approvals(store: Store, page: Page) -> None:
 
 
 def show_audit(store: Store, page: Page) -> None:
-    """Show the latest records."""
+    """Show the latest records, after the log was indexed."""
     page.goto(f"{store.console.url}/audit")
+    while page.get_by_text("still being indexed").count():
+        page.reload()
 
 
 def show_statistics(store: Store, page: Page) -> None:
     """Show charts of the whole log."""
-    page.goto(f"{store.console.url}/audit/statistics")
+    show_audit(store, page)
+    page.get_by_role("link", name="Statistics").click()
+    expect(page.get_by_role("heading", name="By tool")).to_be_visible()
 
 
 def show_run(store: Store, page: Page) -> None:
@@ -140,7 +144,7 @@ SCREENSHOTS: Final = (
     Screenshot("console-chat", "Chat", show_chat),
     Screenshot("console-health", "Health", show_health),
     Screenshot("console-tool-dark", "store.quote", show_tool, "dark"),
-    Screenshot("console-approvals-dark", "Approvals", show_approvals, "dark"),
+    Screenshot("console-statistics-dark", "Audit statistics", show_statistics, "dark"),
 )
 
 

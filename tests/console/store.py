@@ -13,6 +13,7 @@ from time import sleep
 from typing import Any, Final
 
 import attrs
+from tests.console import store_plugin
 from tests.console.conftest import ServedConsole, serving
 from tests.console.store_history import line_of_deletion, write_damaged_copy, write_log
 
@@ -243,11 +244,11 @@ def opened(directory: Path, **settings: Any) -> Iterator[Store]:
     inbox = Inbox()
     log = directory / "audit.jsonl"
     engine = Engine(
+        toolsets=[store_plugin.store],
         policy=attrs.evolve(load_policy(directory / "policy.toml"), approver=inbox),
         host=Host(sandbox_dir=directory / "sandbox"),
         audit=FileAudit(log, key=KEY),
     )
-    engine.load_plugin(PLUGIN)
     assert add_servers(engine, directory / "policy.toml") == ()  # accepts the definitions of a new server
     changed = [{**STOCK[0], "description": f"{STOCK[0]['description']}{CHANGED}"}, STOCK[1]]
     (directory / "stock.json").write_text(json.dumps(changed))

@@ -15,6 +15,7 @@ from neuroscript.workflow.plan.model import Plan
 from neuroscript.workflow.runner import Step
 from neuroscript.workflow.trace.graph_picture import Box, GraphPicture
 from neuroscript.workflow.trace.inline_svg import inline_box, plan_box, plan_picture
+from neuroscript.workflow.trace.text import endings
 from neuroscript.workflow.trace.trace import Trace
 
 MIN_ITEM_SECONDS: Final = 0.1
@@ -128,6 +129,11 @@ class PlanRun:
     def done(self) -> int:
         """The number of nodes that have ended."""
         return sum(each.status not in ("waiting", "running", "retrying") for each in self.nodes.values())
+
+    @property
+    def endings(self) -> tuple[tuple[str, str], ...]:
+        """The output and the errors of the run, each with its name."""
+        return () if self.trace is None else tuple(endings(self.trace))
 
     def watch(self, activity: Activity, show: Callable[..., str]) -> Callable[[Step], None]:
         """Return what receives the steps of the run and sends them to pages.
