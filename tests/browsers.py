@@ -17,7 +17,7 @@ from typing import Any, Final, Literal
 
 import attrs
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect, sync_playwright
 
 PROGRAM: Final = "chromium"
 """The program of Debian's package of the same name."""
@@ -98,6 +98,7 @@ def running_chromium() -> Iterator[Browser]:
         playwright.sync_api.Error: It is not installed.
     """
     options = ["--no-sandbox"] if os.name == "posix" and os.geteuid() == 0 else []  # root cannot run its sandbox
+    expect.set_options(timeout=WAIT_MILLISECONDS)
     playwright = sync_playwright().start()
     loop = asyncio.get_running_loop()
     try:

@@ -137,7 +137,7 @@ FOREIGN_PARTS: Final = """() => {
   const found = [];
   const known = "a abbr article aside body br button caption circle code col colgroup dd defs del details desc dialog div dl dt em " +
     "fieldset figcaption figure footer form g h1 h2 h3 h4 h5 h6 head header hr html img input ins kbd label legend li line " +
-    "link main marker menu meta meter nav ol optgroup option output p path polygon polyline pre progress rect s samp " +
+    "link main marker menu meta meter nav noscript ol optgroup option output p path polygon polyline pre progress rect s samp " +
     "script search section select small span strong sub summary sup svg table tbody td template text textarea tfoot th thead " +
     "time title tr tspan u ul use datalist b i q bdi";
   const names = new Set(known.split(" "));

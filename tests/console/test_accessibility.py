@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
+import attrs
 import pytest
-from playwright.sync_api import Page, expect
-from tests.browsers import PageOpener, accessibility_violations, has_horizontal_scrolling
+from playwright.sync_api import Browser, Page, expect
+from tests.browsers import PageOpener, accessibility_violations, current_loop, has_horizontal_scrolling
 from tests.conftest import ALL
 from tests.console.conftest import ServedConsole
-from tests.console.world import Visit, World, show, visits, world_with
+from tests.console.visits import show, visits
+from tests.console.world import world_with
 
 PHONE: Final = {"width": 320, "height": 640}
 ZOOMED: Final = {"width": 640, "height": 450}
@@ -27,68 +27,6 @@ MAX_TABS: Final = 250
 def text(place: str) -> str:
     """Return a text with a word that is longer than a phone is wide, and lines."""
     return f"A text about {place}: {'long' * 40}.\nAnd a second line."
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    """Return a console that shows everything."""
-    with world_with(tmp_path, text) as found:
-        yield found
-
-
-@pytest.fixture
-def page(world: World, open_page: PageOpener) -> Page:
-    """Return a page of a browser that is signed in."""
-    found = open_page(world.served.link())
-    found.wait_for_url(lambda url: "/enter" not in url)
-    return found
-
-
-def whole_pages(world: World, page: Page) -> Iterator[Visit]:
-    """Show each page, one after the other."""
-    for visit in visits(world, text):
-        if not visit.is_part:
-            page.set_viewport_size(DESKTOP)
-            show(page, world.served.url, visit)
-            yield visit
-
-
-def test_no_page_has_violations(world: World, page: Page, open_page: PageOpener) -> None:
-    """In both themes, on a wide screen and on a phone."""
-    found: dict[Any, list[str]] = {}
-    for visit in whole_pages(world, page):
-        for theme in ("light", "dark"):
-            page.emulate_media(color_scheme=theme)
-            for width in (320, 1280) if ALL or theme == "light" else (1280,):
-                page.set_viewport_size({"width": width, "height": 900})
-                rules = () if ALL or (theme, width) == ("light", 1280) else COLOURS
-                found[visit.route, visit.path, theme, width] = accessibility_violations(page, rules=rules)
-        page.emulate_media(color_scheme="light")
-    open_page.close()
-    open_page.take_problems()  # pages with a status other than 200
-
-    assert {key: violations for key, violations in found.items() if violations} == {}
-    assert len(found) > 30
-
-
-def test_no_page_scrolls_sideways(world: World, page: Page, open_page: PageOpener) -> None:
-    """On a phone, at a zoom of 200 %, and with letters of twice the size."""
-    wide = []
-    titles = {}
-    for visit in whole_pages(world, page):
-        titles[page.title()] = page.locator("h1").count()
-        for name, size in (("phone", PHONE), ("zoom", ZOOMED), ("letters", DESKTOP)):
-            page.set_viewport_size(size)
-            if name == "letters":
-                page.evaluate("document.documentElement.style.fontSize = '200%'")
-            if has_horizontal_scrolling(page):
-                wide.append((visit.path, name))
-    open_page.close()
-    open_page.take_problems()
-
-    assert wide == []
-    assert set(titles.values()) == {1}
-    assert len(titles) > 10
 
 
 REACHABLE: Final = """() => [...document.querySelectorAll(
@@ -109,10 +47,46 @@ FOCUS: Final = """(elements) => {
 """Returns which element has the focus, and whether a user sees that."""
 
 
-def test_keyboard_reaches_everything(world: World, page: Page, open_page: PageOpener) -> None:
-    """Each control gets the focus by the tab key, in the order of the page, and a user sees it."""
-    problems = []
-    for visit in whole_pages(world, page):
+@attrs.define
+class Survey:
+    """What was found on all pages.
+
+    Attributes:
+        violations: What axe-core found, by address, theme and width.
+        wide: The addresses that scroll sideways, and how they were shown.
+        unreachable: The addresses whose controls the keyboard does not reach in order and visibly.
+        headings: The number of headings of the first level, by title.
+    """
+
+    violations: dict[tuple[str, str, int], list[str]] = attrs.field(factory=dict)
+    wide: list[tuple[str, str]] = attrs.field(factory=list)
+    unreachable: list[tuple[str, object]] = attrs.field(factory=list)
+    headings: dict[str, int] = attrs.field(factory=dict)
+
+    def check(self, page: Page, path: str) -> None:
+        """Check a page that is open in a window of a desktop."""
+        self.headings[page.title()] = page.locator("h1").count()
+        for theme in ("light", "dark"):
+            page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
+            for width in (1280, 320) if ALL or theme == "light" else (1280,):
+                page.set_viewport_size({"width": width, "height": 900})
+                rules = () if ALL or (theme, width) == ("light", 1280) else COLOURS
+                self.violations[path, theme, width] = accessibility_violations(page, rules=rules)
+        page.emulate_media(color_scheme="light")
+        self._check_width(page, path)
+        self._check_keyboard(page, path)
+
+    def _check_width(self, page: Page, path: str) -> None:
+        for name, size in (("phone", PHONE), ("zoom", ZOOMED), ("letters", DESKTOP)):
+            page.set_viewport_size(size)  # type: ignore[arg-type]
+            page.evaluate(
+                "size => { document.documentElement.style.fontSize = size; }", "200%" if name == "letters" else ""
+            )
+            if has_horizontal_scrolling(page):
+                self.wide.append((path, name))
+        page.evaluate("document.documentElement.style.fontSize = ''")
+
+    def _check_keyboard(self, page: Page, path: str) -> None:
         elements = page.evaluate_handle(REACHABLE)
         count = elements.evaluate("(elements) => elements.length")
         page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
@@ -122,12 +96,50 @@ def test_keyboard_reaches_everything(world: World, page: Page, open_page: PageOp
             order.append(tuple(elements.evaluate(FOCUS)))
         reached = [index for index, _ in order if index >= 0]
         unmarked = {index for index, is_marked in order if index >= 0 and not is_marked}
-        if {*range(min(count, MAX_TABS))} - {*reached} or unmarked or reached[:count] != sorted(reached[:count]):
-            problems.append((visit.path, count, order))
-    open_page.close()
-    open_page.take_problems()
+        missing = {*range(min(count, MAX_TABS))} - {*reached}
+        if missing or unmarked or reached[:count] != sorted(reached[:count]):
+            texts = elements.evaluate("(elements) => elements.map((each) => each.outerHTML.slice(0, 120))")
+            self.unreachable.append((path, [texts[each] for each in sorted(missing | unmarked)] or reached))
 
-    assert problems == []
+
+@pytest.fixture(scope="module")
+def survey(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Survey:
+    """Return what was found on every page of a console that shows everything."""
+    found, opener = Survey(), PageOpener(browser)
+    with current_loop(browser), world_with(tmp_path_factory.mktemp("world"), text) as world:
+        page = opener(world.served.link())
+        page.wait_for_url(lambda url: "/enter" not in url)
+        for visit in visits(world, text):
+            if not visit.is_part:
+                page.set_viewport_size(DESKTOP)  # type: ignore[arg-type]
+                show(page, world.served.url, visit)
+                found.check(page, visit.path)
+        opener.close()
+    return found
+
+
+def test_no_page_has_violations(survey: Survey) -> None:
+    """In both themes, on a wide screen and on a phone."""
+    assert {key: violations for key, violations in survey.violations.items() if violations} == {}
+    assert len(survey.violations) > 100
+
+
+def test_no_page_scrolls_sideways(survey: Survey) -> None:
+    """On a phone, at a zoom of 200 %, and with letters of twice the size."""
+    assert survey.wide == []
+
+
+def test_keyboard_reaches_everything(survey: Survey) -> None:
+    """Each control gets the focus by the tab key, in the order of the page, and a user sees it."""
+    assert survey.unreachable == []
+
+
+def test_each_page_has_a_title_and_a_heading(survey: Survey) -> None:
+    """The titles name what the page shows."""
+    assert [
+        title for title, count in survey.headings.items() if count != 1 or not title.endswith(" · NeuroScript")
+    ] == []
+    assert len(survey.headings) > 25
 
 
 def test_content_is_reached_without_the_navigation(signed_in: Page) -> None:

@@ -83,7 +83,7 @@ def test_read_only_session_refuses_tools_with_effects(name: str) -> None:
         result = session_of(engine, run_effects=False).execute({"name": name})
 
         assert result.error is not None
-        assert (result.error.code, result.error.retry, ran) == ("policy.not_allowed", "never", [])
+        assert (result.error.code, result.error.retry, ran) == ("policy.not_allowed", "host", [])
 
 
 def test_session_with_effects_runs_all_tools() -> None:

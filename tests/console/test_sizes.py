@@ -9,7 +9,8 @@ from typing import Any, Final
 
 import pytest
 from tests.console.conftest import MakeApp, ServedConsole
-from tests.console.world import visits, world_with
+from tests.console.visits import visits
+from tests.console.world import world_with
 
 from neuroscript import Engine, ToolPolicy, Toolset
 from neuroscript.console import app

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from threading import Thread
 from time import monotonic, sleep
 from typing import Any, Final
-from urllib.parse import quote, urlencode
 
 import attrs
-from playwright.sync_api import Page
 from tests.audit_records import RECORD
 from tests.console.conftest import ServedConsole, serving
 from tests.console.hostile_text import as_json
+from tests.llm.server import ModelServer, asks, call, says
 
 from neuroscript import (
     ArgSpec,
@@ -32,7 +32,12 @@ from neuroscript import (
     Toolset,
     ToolSpec,
 )
+from neuroscript.cli.doctor.check import Finding
+from neuroscript.config.mcp_servers import ServerTable
 from neuroscript.console import Inbox, app
+from neuroscript.llm import model
+from neuroscript.workflow import Attempt, NodeTrace, Trace, load_plan, save_trace
+from neuroscript.workflow.durable import run_durably
 
 Text = Callable[[str], str]
 """Returns the text for a place, such as ``tool-description``."""
@@ -81,6 +86,17 @@ def tools_with(text: Text) -> Toolset:
     def remove(rt: Runtime, path: str, options: dict[str, Any]) -> str:
         return text("approved-result")
 
+    tools.add(
+        ToolSpec(
+            "echo",
+            "world",
+            (ArgSpec("text", ArgType.STRING),),
+            return_type=ArgType.STRING,
+            description="Return a text.",
+        ),
+        lambda rt, text: text,
+        policy=PURE,
+    )
     args = (ArgSpec("path", ArgType.STRING, description=text("path-description")), ArgSpec("options", ArgType.MAP))
     tools.add(ToolSpec("remove", "world", args, description=text("removing-description")), remove, policy=ASKS)
     return tools
@@ -156,6 +172,86 @@ def suspend(directory: Path, text: Text) -> None:
     path.with_name(f"{path.stem}2.json").write_text(json.dumps(stored))
 
 
+PLAN: Final = """\
+name = "greeting"
+description = {description}
+
+[inputs]
+who = {{ type = "string", required = false, default = {default}, description = {input} }}
+
+[nodes.first]
+tool = "world.echo"
+inputs = {{ text = {value} }}
+
+[nodes.second]
+tool = "world.echo"
+inputs = {{ text = "${{first}} and ${{input.who}}" }}
+"""
+
+
+def write_plans(directory: Path, text: Text) -> None:
+    """Write a plan that can run, one with problems, and a trace; their texts and names contain texts."""
+    directory.mkdir()
+    texts = {name: as_json(text(f"plan-{name}")) for name in ("description", "default", "input", "value")}
+    texts["value"] = texts["value"].replace("${", "$${")  # otherwise a reference to another node
+    (directory / "greeting.toml").write_text(PLAN.format(**texts))
+    node = as_json(text("node-name"))
+    broken = f"name = {as_json(text('plan-name'))}\n[nodes.{node}]\ntool = {as_json(text('node-tool'))}\ninputs = {{ a = 1 }}\n"
+    (directory / "broken.toml").write_text(broken)
+    unreadable = directory / f"{text('plan-file').replace('/', '')[:120]}.toml"
+    unreadable.write_text(f"{as_json(text('plan-key'))} = \n")
+    trace = Trace(
+        run=text("trace-run"),
+        plan=text("trace-plan"),
+        digest="0" * 64,
+        inputs={text("trace-input"): text("trace-input-value")},
+        status="failed",
+        nodes=(
+            NodeTrace(
+                text("trace-node"), text("trace-tool"), "failed", (), {text("trace-key"): text("trace-value")}, None,
+                {"code": text("trace-code"), "message": text("trace-message"), "retry": "never"}, "",
+                (Attempt(1, None, 5.0, 0.5, text("attempt-code")),),
+            ),
+            NodeTrace("done", "world.echo", "succeeded", (), {}, text("trace-output"), None, "", (Attempt(1, None, 5.0, 0.5),)),
+        ),
+        error={"code": "plan.failed", "message": text("trace-error"), "retry": "never"},
+        started=5.0,
+        seconds=4.0,
+    )  # fmt: skip
+    for name in ("one.json", "two.json"):
+        save_trace(attrs.evolve(trace, output=text(f"output-{name[:3]}")), directory / name)
+
+
+SERVER: Final = """
+from neuroscript import ArgSpec, ArgType, ToolPolicy, ToolSpec, Toolset
+
+def register(registrar):
+    tools = registrar.toolset("far")
+    spec = ToolSpec("look", "far", (ArgSpec("path", ArgType.STRING, description={argument}),), description={description})
+    tools.add(spec, lambda rt, path: path, policy=ToolPolicy(effects=("pure",)))
+"""
+
+
+def server_table(directory: Path, text: Text) -> ServerTable:
+    """Return the settings of an MCP server whose tools were never accepted."""
+    plugin = directory / "far.py"
+    plugin.write_text(
+        SERVER.format(argument=repr(text("server-argument")), description=repr(text("server-description")))
+    )
+    command = (sys.executable, "-m", "neuroscript", "mcp", "serve", "-p", str(plugin), "--tools", "far.*")
+    return ServerTable("far", "far", command, accepted=str(directory / "accepted.json"), timeout=60.0)
+
+
+def findings(text: Text) -> dict[str, list[Finding]]:
+    """Return results of checks."""
+    return {
+        text("check-part"): [
+            Finding(text("check-subject"), "broken", text("check-text"), text("check-fix")),
+            Finding("other", "ok", "works"),
+        ]
+    }
+
+
 @contextmanager
 def world_with(directory: Path, text: Text) -> Iterator[World]:
     """Serve a console with texts in each place; a call waits in its inbox."""
@@ -163,6 +259,17 @@ def world_with(directory: Path, text: Text) -> Iterator[World]:
     (directory / "sandbox").mkdir()
     write_audit_log(log, text)
     suspend(approvals, text)
+    write_plans(directory / "plans", text)
+    runs = f"sqlite:///{directory}/runs.db"
+    with Engine(plugins=(), toolsets=[tools_with(text)]) as other:
+        run_durably(
+            other,
+            load_plan(directory / "plans" / "greeting.toml"),
+            {"who": text("durable-value")},
+            runs,
+            run_id="first",
+        )
+    (directory / "neuroscript.lock").write_text(f"version = 1\n{as_json(text('lock-key'))} = 1\n")
     inbox = Inbox()
     engine = Engine(
         plugins=(),
@@ -170,12 +277,28 @@ def world_with(directory: Path, text: Text) -> Iterator[World]:
         policy=ExecutionPolicy(approver=inbox),
         host=Host(sandbox_dir=directory / "sandbox"),
     )
-    application = app(engine, inbox=inbox, approvals=approvals, audit=[log], run_effects=True)
-    with serving(application) as served:
+    with ExitStack() as stack:
+        models = stack.enter_context(ModelServer())
+        asked = call("world__say", {"plain": text("model-argument"), text("model-key"): 1})
+        models.script(asks(asked, text=text("model-text")), says(text("model-answer")), forever=says("again"))
+        application = app(
+            engine,
+            inbox=inbox,
+            approvals=approvals,
+            audit=[log],
+            run_effects=True,
+            plans=directory / "plans",
+            runs=runs,
+            model=stack.enter_context(model("tiny", base_url=models.base_url(), api="openai-chat")),
+            checks=lambda: findings(text),
+            servers=[server_table(directory, text)],
+            lock=directory / "neuroscript.lock",
+        )
+        served = stack.enter_context(serving(application))
         arguments = [text("live-argument"), {text("live-key"): text("live-value")}]
-        call = {"name": "world.remove", "arguments": arguments}
+        sent = {"name": "world.remove", "arguments": arguments}
         session = engine.session()
-        waiting = Thread(target=session.execute, args=(call,))
+        waiting = Thread(target=session.execute, args=(sent,))
         waiting.start()
         wait_until(lambda: len(inbox) == 1)
         yield World(served, directory)
@@ -189,152 +312,3 @@ def wait_until(is_true: Callable[[], object]) -> None:
     while not is_true():
         assert monotonic() < end
         sleep(0.005)
-
-
-# Every page
-
-
-@attrs.frozen
-class Visit:
-    """A request of a browser that shows something.
-
-    Attributes:
-        route: The name of its route.
-        form: What a POST sends; None for a GET.
-        is_part: Whether the response is a part of a page.
-        leads_to: The route of the page that a form leads to.
-        waits_for: The place whose text the page shows at last.
-    """
-
-    route: str
-    path: str
-    form: Mapping[str, str] | None = None
-    is_part: bool = False
-    leads_to: str = ""
-    waits_for: str = ""
-
-
-NOT_SHOWN: Final = frozenset(
-    {
-        "approvals.events",
-        "activity.events",
-        "audit.export",
-        "access.sign_out",
-        "access.theme",
-        "home",
-        "activity.cancel",
-    }
-)
-"""Routes that respond with events, a file or only a redirect."""
-
-
-def visits(world: World, text: Text) -> tuple[Visit, ...]:
-    """Return requests of each route that shows something, with texts in queries and forms."""
-    return (
-        *access_visits(world, text),
-        *approval_visits(world, text),
-        *audit_visits(world, text),
-        *policy_visits(world, text),
-    )
-
-
-def access_visits(world: World, text: Text) -> Iterator[Visit]:
-    """Return requests for signing in, and for pages that do not exist."""
-    yield Visit("access.enter", "/enter?token=x")
-    yield Visit("access.sign_in", "/sign-in")
-    yield Visit("access.sign_in_action", "/sign-in", {"token": text("token")})
-    yield Visit("access.who", "/browser")
-    yield Visit("access.link", "/link", {})
-    yield Visit("home", f"/{quote(text('path'))}")
-
-
-def approval_visits(world: World, text: Text) -> Iterator[Visit]:
-    """Return requests about the waiting call and the suspended ones; the last ones answer them."""
-    (live,) = world.served.app.console.settings.inbox.waiting
-    arguments = {"arguments": as_json({"path": text("changed-argument"), text("unknown-argument"): 1})}
-    form = {"digest": live.request.digest, **arguments}
-    yield Visit("approvals.index", "/approvals")
-    yield Visit("approvals.count", "/approvals/count", is_part=True)
-    yield Visit("approvals.live", f"/approvals/live/{live.id}")
-    yield Visit("approvals.live", f"/approvals/live/{quote(text('unknown-request'), safe='')}")
-    yield Visit("approvals.check_live", f"/approvals/live/{live.id}/check", form, is_part=True)
-    yield Visit("approvals.answer_live", f"/approvals/live/{live.id}", {**form, "verdict": "modify"})
-    for path in sorted((world.directory / "approvals").glob("*.json")):
-        address = f"/approvals/stored/{quote(path.name)}"
-        digest = json.loads(path.read_text())["digest"]
-        yield Visit("approvals.stored", address)
-        yield Visit("approvals.check_stored", f"{address}/check", arguments, is_part=True)
-        yield Visit("approvals.answer_stored", address, {"digest": digest, **arguments, "verdict": "modify"})
-    (path, _) = sorted((world.directory / "approvals").glob("*.json"))
-    answer = {"digest": json.loads(path.read_text())["digest"], "verdict": "approve"}
-    address = f"/approvals/stored/{quote(path.name)}"
-    yield Visit(
-        *("approvals.answer_stored", address, answer), leads_to="approvals.activity", waits_for="approved-result"
-    )
-
-
-def audit_visits(world: World, text: Text) -> Iterator[Visit]:
-    """Return requests about the audit log."""
-    query = urlencode(
-        {name: text(f"audit-{name}-query") for name in ("tool", "session", "code", "label", "since", "until")}
-    )
-    yield Visit("audit.index", "/audit")
-    yield Visit("audit.index", "/audit?part=rows", is_part=True)
-    yield Visit("audit.index", f"/audit?{query}")
-    for number in (1, 2, 3):
-        yield Visit("audit.call", f"/audit/calls/{number}")
-    yield Visit("audit.statistics", "/audit/statistics")
-    yield Visit("audit.verification", "/audit/verification")
-    yield Visit("audit.verify", "/audit/verification", {"head": text("head")})
-
-
-def policy_visits(world: World, text: Text) -> Iterator[Visit]:
-    """Return requests about the policy."""
-    asked = {"tool": "world.remove", "arguments": as_json({"path": text("asked-argument"), text("asked-name"): 1})}
-    broken = f"[policy]\nallow = [{as_json(text('pattern'))}]\n{as_json(text('table'))} = 1\n"
-    yield Visit("policy.index", "/policy")
-    yield Visit("policy.limits", "/policy/limits", is_part=True)
-    yield Visit("policy.call", f"/policy/call?{urlencode({'tool': text('asked-tool')})}")
-    yield Visit("policy.explain", "/policy/call", asked)
-    yield Visit("policy.explain_live", "/policy/call/live", asked, is_part=True)
-    yield Visit("policy.findings", "/policy/findings")
-    yield Visit("policy.compare", f"/policy/compare?{urlencode({'a': text('profile'), 'b': 'default'})}")
-    yield Visit("policy.compare_texts", "/policy/compare", {"a": "text", "a_text": broken, "b": "current"})
-
-
-def show(page: Page, base: str, visit: Visit) -> None:
-    """Show a response in a page as the script of the console or a form of it does."""
-    if visit.is_part:
-        page.evaluate(SHOW_PART, [visit.path, visit.form])
-    elif visit.form is None:
-        page.goto(base + visit.path)
-    else:
-        with page.expect_navigation():
-            page.evaluate(SEND_FORM, [visit.path, visit.form])
-    if visit.waits_for:
-        page.get_by_text(visit.waits_for).first.wait_for()
-
-
-SHOW_PART: Final = """async ([path, form]) => {
-  const body = form === null ? undefined : new URLSearchParams({...form, csrf: document.body.dataset.csrf});
-  const headers = {"x-requested-with": "neuroscript"};
-  const response = await fetch(path, {method: body ? "POST" : "GET", body, headers});
-  const {show} = await import(document.querySelector("script[src*='console.js']").src);
-  show(document.querySelector("main"), await response.text());
-}"""
-"""Shows a part of a page with the script of the console."""
-
-SEND_FORM: Final = """([path, fields]) => {
-  const form = document.createElement("form");
-  form.method = "post";
-  form.action = path;
-  for (const [name, value] of Object.entries({...fields, csrf: document.body.dataset.csrf})) {
-    const area = document.createElement("textarea");
-    area.name = name;
-    area.value = value;
-    form.append(area);
-  }
-  document.body.append(form);
-  form.submit();
-}"""
-"""Sends a form of a page of the console."""

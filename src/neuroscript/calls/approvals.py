@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Generator
-from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import attrs
@@ -213,18 +212,13 @@ async def _awaited(answer: Any, frame: CallFrame) -> Any:
     asking = asyncio.ensure_future(_settled(answer))
     try:
         while not (await asyncio.wait({asking}, timeout=POLL_SECONDS))[0]:
-            if frame.session.is_closed or frame.is_abandoned or _is_late(frame):
+            if frame.session.is_closed or frame.is_abandoned:
                 return GONE
         return asking.result()
     finally:
         if not asking.done():
             asking.cancel()
             await asyncio.wait({asking}, timeout=GRACE_SECONDS)
-
-
-def _is_late(frame: CallFrame) -> bool:
-    """Return whether the time of an enclosing call is over; the time of the call itself has not begun."""
-    return frame.deadline is not None and monotonic() >= frame.deadline
 
 
 async def _settled(answer: Any) -> Any:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from neuroscript.engine.session import Session
 
 HARMLESS_EFFECTS: Final = EFFECTS - LASTING_EFFECTS - WRITE_EFFECTS
-"""Effects that change nothing and that nobody else notices."""
+"""Effects that change nothing and reach no other machine."""
 
 DESCRIPTIVE_EFFECTS: Final = frozenset({"idempotent"})
 """Effects that say nothing about what a tool does."""

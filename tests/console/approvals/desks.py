@@ -50,6 +50,12 @@ def desk_tools(ran: list[Any]) -> Toolset:
     args = (ArgSpec("to", ArgType.STRING), ArgSpec("key", ArgType.STRING, secret=True))
     tools.add(ToolSpec("send", "desk", args, description="Send a message."), send, policy=ASKS)
 
+    @tools.tool(policy=ASKS)
+    def archive(paths: list[str], days: int = 1) -> int:
+        """Archive files for some days."""
+        ran.append((paths, days))
+        return len(paths)
+
     @tools.tool(policy=ToolPolicy(timeout=1.0))
     def within(rt: Runtime) -> Any:
         """Delete a file in limited time."""

@@ -132,6 +132,43 @@ def test_arguments_are_checked_while_typing_and_used(desk: ServedDesk, open_page
     assert [("ada@example.com", "hunter2")] == desk.ran
 
 
+def test_arguments_are_changed_in_a_form(desk: ServedDesk, open_page: PageOpener) -> None:
+    """It has the fields of the tool with the values of the request, and shows problems at once."""
+    call = desk.call("desk.archive", ["a", "b"], 3)
+    desk.waiting()
+    page = inbox_page(desk, open_page)
+    page.get_by_text("Change the arguments").click()
+    page.get_by_role("link", name="Change them in a form").click()
+    expect(page.locator("#check")).to_contain_text("nothing has changed yet")
+    page.get_by_label("days").first.fill("soon")
+    expect(page.locator("#check")).to_contain_text("1 problem")
+    page.get_by_label("days").first.fill("7")
+    page.get_by_role("button", name="Remove").first.click()
+    expect(page.locator("#check")).to_contain_text("Valid. Changed: paths, days.")
+    assert [] == accessibility_violations(page)
+    page.get_by_role("button", name="Approve with these arguments").click()
+
+    assert call.result().value == 1
+    assert [(["b"], 7)] == desk.ran
+    expect(page.locator(".notice")).to_contain_text("approved this call with other arguments")
+
+
+def test_form_without_javascript_keeps_secrets(desk: ServedDesk, open_page: PageOpener) -> None:
+    """The form has no field for the secret argument, which stays unchanged."""
+    call = desk.call("desk.send", "eve@example.com", "hunter2")
+    (waiting,) = desk.waiting()
+    page = inbox_page(desk, open_page, java_script_enabled=False)
+    page.goto(f"{desk.served.url}/approvals/live/{waiting.id}/change")
+    page.get_by_label("to").first.fill("ada@example.com")
+    page.get_by_role("button", name="Check", exact=True).last.click()
+    expect(page.locator("#check")).to_contain_text("Valid. Changed: to.")
+    assert ([], "hunter2" in page.content()) == (desk.ran, False)
+    page.get_by_role("button", name="Approve with these arguments").click()
+
+    assert call.result().value == "sent to ada@example.com"
+    assert [("ada@example.com", "hunter2")] == desk.ran
+
+
 def test_rejection_with_a_reason(desk: ServedDesk, open_page: PageOpener) -> None:
     """Enter in the field of the reason rejects the call, and never approves it."""
     call = desk.call("desk.delete", "a")

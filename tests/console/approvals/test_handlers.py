@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
 from threading import Barrier, Thread
 from typing import Any
 
+import httpx
 import pytest
 from starlette.testclient import TestClient
 from tests.console.approvals.conftest import ServedDesk
-from tests.console.approvals.desks import desk_tools
+from tests.console.approvals.desks import desk_tools, until
 
 from neuroscript import Engine, ExecutionPolicy, FileApprover
 from neuroscript.cli import main
@@ -50,7 +50,7 @@ def text_of(html: str) -> str:
 
 
 @pytest.fixture
-def client(desk: ServedDesk) -> Iterator[Client]:
+def client(desk: ServedDesk) -> Client:
     """Return a browser of the local user."""
     return Client(desk)
 
@@ -300,3 +300,47 @@ def test_count_is_in_the_navigation(desk: ServedDesk, client: Client) -> None:
 
     assert ("", "1 waiting") == (before, client.get("/approvals/count"))
     assert "Approvals 1 waiting" in client.get("/browser")
+
+
+@pytest.mark.parametrize("kind", ["live", "stored"])
+def test_form_approves_with_other_arguments(kind: str, desk: ServedDesk, client: Client) -> None:
+    """Invalid ones, another digest and other buttons approve nothing."""
+    if kind == "live":
+        call = desk.call("desk.archive", ["a", "b"], 3)
+        (waiting,) = desk.waiting()
+        id, digest = waiting.id, waiting.request.digest
+    else:
+        path = desk.suspend("desk.archive", ["a", "b"], 3)
+        id, digest = path.name, stored_digest(path)
+    where = f"/approvals/{kind}/{id}/change"
+    form = {"$edited": "json", "$json": '{"paths": ["c"], "days": 2}'}
+    shown = client.html(where)
+    wrong = client.post(where, **{**form, "$json": '{"paths": 1}', "digest": digest, "$do": "approve"})
+    other = client.post(where, **form, digest="0" * 64, **{"$do": "approve"})
+    looked = client.post(where, **form, digest=digest, **{"$do": "show"})
+    part = client.post(f"{where}/check", **form)
+    assert [] == desk.ran
+    done = client.post(where, **form, digest=digest, **{"$do": "approve"})
+
+    assert (422, 409, 200, 303) == (wrong.status_code, other.status_code, looked.status_code, done.status_code)
+    assert "Valid. Changed: paths , days ." in text_of(part.text)
+    assert "\na</textarea>" in shown
+    if kind == "live":
+        call.result()
+    assert [(["c"], 2)] == desk.ran
+
+
+def test_events_stream_ends_when_the_browser_leaves(desk: ServedDesk) -> None:
+    """The inbox has no listener left, and a browser that is signed out receives nothing more."""
+    link = desk.served.link()
+    with httpx.Client(base_url=desk.served.url) as browser:
+        browser.get(link)
+        with browser.stream("GET", "/approvals/events") as response:
+            assert '"count": 0' in next(response.iter_text())
+            assert 1 == len(desk.inbox._listeners)
+        until(lambda: not desk.inbox._listeners)
+        with browser.stream("GET", "/approvals/events") as response:
+            (visitor,) = desk.served.app.console.visitors
+            desk.served.app.console.visitors.remove(visitor)
+            assert 2 > sum("count" in text for text in response.iter_text())
+    until(lambda: not desk.inbox._listeners)

@@ -101,7 +101,8 @@ def test_selected_calls_are_downloaded(page: Page) -> None:
     assert len(started.value.path().read_text().splitlines()) == 2
 
 
-@pytest.mark.parametrize("theme", ["light", pytest.param("dark", marks=pytest.mark.full)])
+@pytest.mark.full  # test_accessibility.py looks at the same pages
+@pytest.mark.parametrize("theme", ["light", "dark"])
 def test_pages_are_accessible(theme: Theme, console: ServedConsole, open_page: PageOpener) -> None:
     """In both themes; none is wider than a phone."""
     page = audit_page(console, open_page, theme=theme, width=320)

@@ -224,6 +224,23 @@ def test_texts_in_records_are_escaped(tmp_path: Path) -> None:
 KINDS = ("intent", "outcome", "refused", "recovered", HOSTILE)
 
 
+def test_long_texts_are_shortened(tmp_path: Path) -> None:
+    """A record can have 16 MB; its pages are small."""
+    path = tmp_path / "trail.jsonl"
+    long = "x" * 100_000
+    record = dict.fromkeys(("tool", "code", "rule", "run", "session", "kind", "other"), long)
+    record |= {name: [long] * 200 for name in ("effects", "needs", "labels")}
+    lines = [{**record, "kind": kind, "call": 1 + index, "time": yesterday()} for index, kind in enumerate(KINDS)]
+    path.write_text("".join(json.dumps(each) + "\n" for each in lines))
+    with browser(console_app(path)) as client:
+        html = client.get("/audit")
+        pages = [html, client.get("/audit/statistics"), client.get("/audit", tool="x*")]
+        pages += [client.get(each) for each in re.findall(r'id="call-\d+" href="([^"]+)"', html)]
+
+    assert len(pages) > 3
+    assert max(map(len, pages)) < 500_000
+
+
 # Verification
 
 

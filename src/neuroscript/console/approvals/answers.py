@@ -77,8 +77,12 @@ def read_arguments(text: str, request: ApprovalRequest) -> dict[str, Any]:
         raise InvalidAnswer(f"The arguments are not valid: {error.hint}.") from None
     if type(data) is not dict:
         raise InvalidAnswer("The arguments are not valid: expected a JSON object.")
-    secrets = {name: value for name, value in request.arguments.items() if name in request.secrets}
-    return {**secrets, **from_plain(data)}
+    return {**secret_arguments(request), **from_plain(data)}
+
+
+def secret_arguments(request: ApprovalRequest) -> dict[str, Any]:
+    """Return the arguments of a request that no page shows."""
+    return {name: value for name, value in request.arguments.items() if name in request.secrets}
 
 
 def validate(session: Session, request: ApprovalRequest, text: str) -> Validation:
@@ -87,6 +91,11 @@ def validate(session: Session, request: ApprovalRequest, text: str) -> Validatio
         arguments = read_arguments(text, request)
     except InvalidAnswer as error:
         return Validation(str(error))
+    return check_arguments(session, request, arguments)
+
+
+def check_arguments(session: Session, request: ApprovalRequest, arguments: Mapping[str, Any]) -> Validation:
+    """Return whether arguments by name are valid, and permitted by the policy of a session."""
     before = request.arguments
     names = (*arguments, *(name for name in before if name not in arguments))
     changed = tuple(
@@ -94,7 +103,7 @@ def validate(session: Session, request: ApprovalRequest, text: str) -> Validatio
         for name in names
         if name not in arguments or name not in before or not _is_same(arguments[name], before[name])
     )
-    decision = session.check([ToolCall(request.tool, arguments)])[0]
+    decision = session.check([ToolCall(request.tool, dict(arguments))])[0]
     return Validation(_problem(decision), changed)
 
 

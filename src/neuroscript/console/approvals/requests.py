@@ -104,11 +104,11 @@ def waiting_count(console: Console) -> int:
     return (0 if inbox is None else len(inbox)) + (0 if directory is None else len(file_names(directory)))
 
 
-def entry(console: Console, key: Key) -> Entry | None:
-    """Return a request as a page shows it, or None if it no longer waits."""
-    if key.kind == "live":
-        return live_entry(console, key.id)
-    stored = stored_file(console, key.id)
+def find_entry(console: Console, kind: str, id: str) -> Entry | None:
+    """Return a request as a page shows it, or None if it does not wait."""
+    if kind == "live":
+        return live_entry(console, id)
+    stored = stored_file(console, id) if kind == "stored" else None
     return None if stored is None else stored_entry(console.engine, stored)
 
 

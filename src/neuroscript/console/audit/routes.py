@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -28,6 +27,7 @@ from neuroscript.console.audit.charts import OUTCOMES as PARTS
 from neuroscript.console.audit.export import FORMATS, file_name, parts
 from neuroscript.console.audit.logs import ShownLog, UnreadableLog, logs_of
 from neuroscript.console.audit.selection import PERIODS, Selection, selection_of
+from neuroscript.console.audit.shortening import MAX_TEXT_CHARS, record_text, shorten, shorten_entry, shorten_node
 from neuroscript.console.background_jobs import jobs_of
 from neuroscript.console.rendering import fragment, message, page, redirect
 from neuroscript.console.routing import Get, console_of, get, post
@@ -44,7 +44,6 @@ LINES_AFTER: Final = 5
 """Number of lines from a line with a problem on that are shown."""
 
 MAX_ID: Final = 2**62
-MAX_TREE_ROWS: Final = 500
 
 OUTCOME_KINDS: Final = {"ok": "ok", "failed": "bad", "refused": "warn", "unfinished": "info", "": "info"}
 """The kinds of badges of outcomes."""
@@ -91,6 +90,7 @@ def _shared(log: ShownLog, request: Request, section: str, selection: Selection 
         "moment": utc_time,
         "duration": duration,
         "badge_kind": OUTCOME_KINDS,
+        "shorten": shorten,
     }
 
 
@@ -111,6 +111,7 @@ async def index(request: Request) -> Response:
     context = {
         **_shared(log, request, "calls", selection),
         "found": found,
+        "rows": [(each.id, shorten_entry(each.entry)) for each in found.calls],
         "progress": progress,
         "unread": unread,
         "selection": selection,
@@ -124,7 +125,7 @@ async def index(request: Request) -> Response:
     if request.headers.get("x-requested-with") == "neuroscript":
         return fragment(request, "audit/_calls.html", **context)
     context |= {"outcomes": OUTCOMES, "effects": sorted(EFFECTS), "periods": PERIODS}
-    return page(request, "audit/index.html", tools=tools, **context)
+    return page(request, "audit/index.html", tools=[each for each in tools if len(each) <= MAX_TEXT_CHARS], **context)
 
 
 def _id_of(query: Mapping[str, str], name: str) -> int | None:
@@ -161,15 +162,13 @@ async def call(request: Request) -> Response:
     if found is None:
         text = "The log has no such call. If the call has ended meanwhile, its outcome is newer in the log."
         return message(request, 404, "Not found", text)
-    rows = [] if tree is None else [*tree.walk()][:MAX_TREE_ROWS]
+    rows = [] if tree is None else [(depth, shorten_node(node)) for depth, node in tree.walk()]
     return page(
         request,
         "audit/call.html",
         **_shared(log, request, "calls"),
-        call=found,
-        entry=found.entry,
-        record=found.record,
-        text=json.dumps(found.record, indent=2, ensure_ascii=False),
+        entry=shorten_entry(found.entry),
+        text=record_text(found.record),
         tree=rows if len(rows) > 1 else [],
     )
 

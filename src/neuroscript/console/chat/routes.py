@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Final, cast
 from weakref import WeakKeyDictionary
 
-from neuroscript._imports import missing_extra
+from starlette.datastructures import FormData
+from starlette.requests import Request
+from starlette.responses import Response
+
 from neuroscript.console.activities import TooManyActivities
 from neuroscript.console.approvals.requests import inbox_of
 from neuroscript.console.chat.exchanges import Chat, Exchange, Part
@@ -15,13 +18,6 @@ from neuroscript.console.rendering import not_found, page, redirect
 from neuroscript.console.routing import console_of, get, post, visitor_of
 from neuroscript.console.visitor import Visitor
 from neuroscript.llm.offered_tools import offered_infos
-
-try:
-    from starlette.datastructures import FormData
-    from starlette.requests import Request
-    from starlette.responses import Response
-except ImportError as error:
-    raise missing_extra("the web console needs Starlette, uvicorn and Jinja2", "console", error) from None
 
 MAX_PROMPT_CHARS: Final = 100_000
 """Maximum number of characters of a prompt."""

@@ -9,13 +9,13 @@ from time import monotonic
 from typing import Any, Final
 
 import attrs
+from starlette.requests import Request
 
-from neuroscript._imports import missing_extra
 from neuroscript.console.activities import Activity
 from neuroscript.console.approvals.requests import ended_text, inbox_of, live_entry
-from neuroscript.console.approvals.routes import card_context
+from neuroscript.console.approvals.views import card_context
 from neuroscript.console.chat.exchanges import CallPart, Chat, Exchange, TextPart, call_parts, discreet, started_call
-from neuroscript.console.effects import runnable_session
+from neuroscript.console.effects import is_harmless, runnable_session
 from neuroscript.console.inbox import Change, EndedRequest, WaitingRequest
 from neuroscript.console.rendering import render
 from neuroscript.console.routing import console_of, visitor_of
@@ -35,11 +35,6 @@ from neuroscript.llm.loop import aconverse
 from neuroscript.llm.turn_record import TurnRecord, completed_part, without_system_turn
 from neuroscript.runtime.interfaces import ToolCall, Turn
 from neuroscript.runtime.result_text import value_text
-
-try:
-    from starlette.requests import Request
-except ImportError as error:
-    raise missing_extra("the web console needs Starlette, uvicorn and Jinja2", "console", error) from None
 
 TEXT_SECONDS: Final = 0.1
 """Minimum seconds between two updates of a text that arrives."""
@@ -160,7 +155,19 @@ class ChatTurn:
         found = self._find(call)
         if found is not None:
             found[1].end(call, result)
+            if (
+                result.error is not None
+                and result.error.code == "policy.not_allowed"
+                and self._is_held_back(result.tool)
+            ):
+                found[1].remedy = "start the console with --run-effects, because the tool has effects or declares none"
             self._update(found[0])
+
+    def _is_held_back(self, name: str) -> bool:
+        """Return whether this console does not run a tool, because it has effects or declares none."""
+        console = console_of(self.request)
+        tool = console.engine.tools.get(name)
+        return tool is not None and not console.settings.run_effects and not is_harmless(tool.policy)
 
     # Approvals
 

@@ -196,7 +196,7 @@ class _Builder:
         return FormField(**common | fields, control=control)
 
     def _text(self, arg: ArgSpec, text: str, states: tuple[Choice, ...]) -> dict[str, Any]:
-        """Return the fields of a text; one that a page cannot show exactly is shown as JSON."""
+        """Return how a string is shown; one that a page cannot show exactly is shown as JSON."""
         if arg.format == "date" and (text == "" or FORMATS["date"].read_text(text) == text):
             return {"input_type": "date"}
         if is_enterable(arg, text):

@@ -287,7 +287,7 @@ def _is_key(key: object) -> bool:
 
 
 def number_of(text: str, kind: ArgType) -> Any:
-    """Return the number that a text is, or the text, which coercion repairs or refuses."""
+    """Return the number that a string contains, or the string, which coercion repairs or refuses."""
     if len(text) > MAX_NUMBER_CHARS or NUMBER.fullmatch(text) is None:
         return text
     if kind is ArgType.INT and text.lstrip("-").isdigit():

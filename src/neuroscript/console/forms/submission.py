@@ -24,7 +24,7 @@ class Submission:
     """The fields of one form.
 
     Attributes:
-        texts: The text of each field by its name.
+        texts: The content of each field by its name.
         files: The content of each uploaded file by the name of its field.
     """
 

@@ -183,12 +183,12 @@ def _takes(arg: ArgSpec, value: Any) -> bool:
 
 
 def is_multiline(arg: ArgSpec) -> bool:
-    """Return whether a text may have several lines."""
+    """Return whether a string may have several lines."""
     return arg.type is ArgType.STRING and not arg.format and not arg.choices
 
 
 def is_enterable(arg: ArgSpec, text: str) -> bool:
-    """Return whether a browser sends a text back unchanged, and a page shows each of its characters."""
+    """Return whether a browser sends a string back unchanged, and a page shows each of its characters."""
     plain = text.replace("\n", "").replace("\t", "") if is_multiline(arg) else text
     return plain.isprintable()
 

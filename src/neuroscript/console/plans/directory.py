@@ -25,6 +25,9 @@ from neuroscript.workflow.trace.trace import Trace
 MAX_PLAN_BYTES: Final = 1024 * 1024
 """Maximum size of a plan that is shown, in bytes."""
 
+MAX_LISTED_BYTES: Final = 64 * 1024
+"""Maximum size of a plan that a list reads, in bytes; of a larger one it shows only the name."""
+
 MAX_TRACE_BYTES: Final = 16 * 1024 * 1024
 """Maximum size of a trace that is shown, in bytes."""
 

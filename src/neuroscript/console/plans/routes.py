@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -15,7 +15,13 @@ from starlette.responses import Response
 
 from neuroscript.console.activities import Activity, TooManyActivities
 from neuroscript.console.paging import ListPage, page_number
-from neuroscript.console.plans.directory import PlanDirectory, PlanSource, directory_of
+from neuroscript.console.plans.directory import (
+    MAX_LISTED_BYTES,
+    PlanDirectory,
+    PlanSource,
+    StoredFile,
+    directory_of,
+)
 from neuroscript.console.plans.durable_pages import ROUTES as DURABLE
 from neuroscript.console.plans.progress import STATUS_KINDS, PlanRun
 from neuroscript.console.plans.runs import KIND, check_plan, new_run_id, start_run
@@ -44,8 +50,7 @@ async def index(request: Request) -> Response:
     directory = directory_of(request)
     files = [] if directory is None else await asyncio.to_thread(directory.files, "plan")
     found = ListPage.of(files, page_number(request), PAGE_FILES)
-    names = [each.name for each in found.items]
-    sources = [] if directory is None else await asyncio.to_thread(_sources, directory, names)
+    sources = [] if directory is None else await asyncio.to_thread(_sources, directory, found.items)
     return page(
         request,
         "plans/index.html",
@@ -58,8 +63,13 @@ async def index(request: Request) -> Response:
     )
 
 
-def _sources(directory: PlanDirectory, names: list[str]) -> list[PlanSource]:
-    return [each for each in map(directory.plan, names) if each is not None]
+def _sources(directory: PlanDirectory, files: Sequence[StoredFile]) -> list[PlanSource]:
+    """Return the content of plan files; large ones are not read."""
+    found = (
+        directory.plan(file.name) if file.size <= MAX_LISTED_BYTES else PlanSource(file.name, "", None)
+        for file in files
+    )
+    return [each for each in found if each is not None]
 
 
 async def show(request: Request) -> Response:

@@ -117,7 +117,7 @@ class Catalog:
         self._engine = engine
         self._registry: object = None
         self._tools: tuple[ToolImplementation, ...] = ()
-        self._index: ToolIndex[ToolImplementation] = ToolIndex(())
+        self._index: ToolIndex[ToolImplementation] | None = None
         self._policy: object = None
         self._listings: dict[str, ListedTool] = {}
 
@@ -140,7 +140,7 @@ class Catalog:
         registry = self._engine._shared.registry
         if registry is not self._registry:
             self._tools = tuple(sorted(_loaded(self._engine), key=lambda tool: tool.name))
-            self._index = ToolIndex(self._tools)
+            self._index = None
             self._policy = None
             self._registry = registry
 
@@ -149,6 +149,7 @@ class Catalog:
             return self._tools
         name = text.strip().casefold()
         named = [tool for tool in self._tools if name in tool.name]  # while the user types, a name is incomplete
+        self._index = self._index or ToolIndex(self._tools)
         found = self._index.search(text, max(1, len(self._tools)))
         return tuple({tool.name: tool for tool in (*named, *found)}.values())
 

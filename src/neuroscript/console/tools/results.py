@@ -41,7 +41,7 @@ class Node:
     Attributes:
         label: Its key or index; ``""`` for the whole value.
         type: The name of its type.
-        text: The text of a value that is no container, or how many items or keys a container has.
+        text: The value, or of a container how many items or keys it has.
         children: The values within it.
         is_open: Whether the children are shown at first.
     """
@@ -59,7 +59,7 @@ class Table:
 
     Attributes:
         columns: The titles of the columns.
-        rows: The texts of the cells.
+        rows: The text of each cell.
         omitted: How many rows are not shown.
     """
 
@@ -90,7 +90,7 @@ class ResultView:
         text: The result as text: strings unchanged, other values as JSON.
         omitted: How many characters of the text are not shown.
         tree: The result as a tree, or None if it contains nothing.
-        table: The result as a table, or None if it is no list of rows.
+        table: The result as a table, or None if it is not a list of rows.
         pictures: The pictures in it.
     """
 
