@@ -111,6 +111,7 @@ async def _ended(activity: Activity, run: PlanRun, show: Show, going: Coroutine[
         run.problems = (str(error),)
     finally:
         activity.emit(show("plans/_done.html", run=run), target="plan-progress", mode="replace")
+        activity.emit("", target="plan-actions", mode="replace")
         activity.emit(show("plans/_outcome.html", run=run, activity=activity), target="plan-outcome", mode="replace")
 
 
