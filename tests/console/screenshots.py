@@ -104,7 +104,8 @@ def show_statistics(store: Store, page: Page) -> None:
 def show_run(store: Store, page: Page) -> None:
     """Run a plan."""
     page.goto(f"{store.console.url}/plans/files/invoice.toml")
-    page.get_by_label("Inputs").fill('{"customer": "Vera", "count": 3}')
+    page.get_by_role("textbox", name="customer").fill("Vera")
+    page.get_by_role("textbox", name="count int").fill("3")
     page.get_by_role("button", name="Run").click()
     expect(page.get_by_text("The plan succeeded.")).to_be_visible()
 
@@ -192,8 +193,8 @@ def showcase() -> Iterator[Store]:
 def waiting_calls(store: Store) -> Iterator[Caller]:
     """Start two calls that need an approval, in sessions of agents."""
     refunds = (
-        ("agent-support", {"order_id": 7, "amount": 31.5, "reason": "The lamp arrived broken"}),
         ("agent-orders", {"order_id": 9, "amount": 250}),
+        ("agent-support", {"order_id": 7, "amount": 31.5, "reason": "The lamp arrived broken"}),
     )
     for session, arguments in refunds:
         yield store.request("store.refund", arguments, session=session)
