@@ -112,6 +112,37 @@ def test_the_browser_that_was_idle_longest_gives_way(console: ConsoleApp, monkey
     assert [each.get("/browser").status_code for each in (first, second, third)] == [200, 303, 200]
 
 
+def test_user_who_signs_in_again_and_again_signs_out_no_other_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise a viewer could cancel what all others run."""
+    monkeypatch.setattr(visitor, "MAX_VISITORS", 3)
+    console = app(Engine(plugins="none"), users=[User("vera", "viewer", "v" * 20)])
+    other = signed_in(console)
+    vera = [client_of(console) for _ in range(4)]
+    entered = [each.post("/sign-in", data={"token": "v" * 20}, headers=ORIGIN).status_code for each in vera]
+
+    assert entered == [200] * 4
+    assert [each.get("/browser").status_code for each in (other, *vera)] == [200, 303, 303, 200, 200]
+
+
+def test_links_of_a_user_remove_no_link_of_another_user(console: ConsoleApp) -> None:
+    """A viewer who creates many of them cannot make the link of the command invalid; the newest ones are valid."""
+    link, vera = console.link(), User("vera", "viewer")
+    tokens = [console.console.create_link_token(vera) for _ in range(30)]
+
+    assert [console.console.use_link(each) for each in tokens] == [None] * 10 + [vera] * 20
+    assert client_of(console).get(link).status_code == 200
+
+
+def test_other_web_pages_cannot_use_up_the_attempts_of_a_user(console: ConsoleApp) -> None:
+    """A page of any site can load addresses of this machine as pictures, with tokens that are wrong."""
+    client, link = client_of(console), console.link()
+    site = {"sec-fetch-site": "cross-site", "sec-fetch-dest": "image"}
+    wrong = [client.get("/enter?token=wrong", headers=site).status_code for _ in range(20)]
+
+    assert wrong == [403] * 20
+    assert client.get(link).status_code == 200
+
+
 @pytest.mark.parametrize(
     ("headers", "with_token", "status"),
     [

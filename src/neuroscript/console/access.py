@@ -155,12 +155,10 @@ def _entered(request: Request) -> Response:
     if request.method == "HEAD" or "prefetch" in request.headers.get("sec-purpose", ""):
         return Response(status_code=204)
     console = console_of(request)
-    if not console.failures.has(_peer(request)):
-        return _too_many(request)
+    # There is no limit: the token is too long to be guessed, and any web page could use up the attempts of its user
     user = console.use_link(request.query_params.get("token", ""))
     if user is None:
         if request.scope.get(VISITOR) is None:
-            console.failures.take(_peer(request))
             text = "This link was used already, or has expired. Create another link in a browser that is signed in,"
             return message(request, 403, "The link is no longer valid", f"{text} or start the console again.")
         return page(request, "access/entered.html")

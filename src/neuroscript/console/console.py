@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import attrs
 
+from neuroscript.console.inbox import EndedRequest, Inbox
 from neuroscript.console.rate_limits import PeerBuckets
 from neuroscript.console.users import LOCAL_USER, User
 from neuroscript.console.visitor import Visitor, Visitors
@@ -19,7 +20,7 @@ LINK_SECONDS: Final = 600.0
 """Seconds for which a link for another browser is valid."""
 
 MAX_LINKS: Final = 20
-"""Maximum number of links that wait to be opened."""
+"""Maximum number of links of one user that wait to be opened."""
 
 
 @attrs.frozen(kw_only=True)
@@ -37,7 +38,7 @@ class Settings:
     runs: str | None = attrs.field(default=None, repr=False)
     policy_file: Path | None = None
     model: Any = attrs.field(default=None, repr=False)
-    inbox: Any = attrs.field(default=None, repr=False)
+    inbox: Inbox | None = attrs.field(default=None, repr=False)
     checks: Callable[[], Any] | None = attrs.field(default=None, repr=False)
     servers: Any = attrs.field(default=None, repr=False)
     lock: Path | None = None
@@ -51,12 +52,14 @@ class Console:
         engine: The engine whose tools it shows.
         settings: How it was created.
         visitors: The browsers that are signed in.
+        answered: How suspended calls were answered here, by the names of their files; only the last ones.
         failures: Counts attempts to sign in that failed, by address.
     """
 
     engine: Engine
     settings: Settings
     visitors: Visitors = attrs.field(factory=Visitors)
+    answered: dict[str, EndedRequest] = attrs.field(factory=dict, repr=False)
     failures: PeerBuckets = attrs.field(factory=lambda: PeerBuckets(0.2, 10), repr=False)
     _links: dict[str, tuple[User, float]] = attrs.field(factory=dict, repr=False)
 
@@ -68,8 +71,8 @@ class Console:
         """
         token = token_urlsafe(24)
         self._links = {key: each for key, each in self._links.items() if each[1] > monotonic()}
-        while len(self._links) >= MAX_LINKS:
-            del self._links[next(iter(self._links))]
+        for oldest in [key for key, each in self._links.items() if each[0] == user][: 1 - MAX_LINKS]:
+            del self._links[oldest]
         self._links[token] = user, float("inf") if seconds is None else monotonic() + seconds
         return token
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterator
 from hashlib import sha256
 from secrets import token_urlsafe
@@ -22,7 +22,7 @@ IDLE_SECONDS: Final = 8 * 3600.0
 """Seconds without a request after which a browser must sign in again."""
 
 MAX_VISITORS: Final = 200
-"""Maximum number of browsers; the one that has been idle longest is signed out for a new one."""
+"""Maximum number of browsers. For a new one, the user with the most browsers loses the one that was idle longest."""
 
 ACTIONS_PER_SECOND: Final = 20.0
 """Requests per second of one browser that may change something."""
@@ -80,9 +80,14 @@ class Visitors:
         """Add a browser, and return the value of its cookie."""
         cookie = token_urlsafe(32)
         while len(self._known) >= MAX_VISITORS:
-            self._known.popitem(last=False)[1].close()
+            self.remove(self._superfluous())
         self._known[_digest(cookie)] = visitor
         return cookie
+
+    def _superfluous(self) -> Visitor:
+        """Return the browser to sign out, so that a user who signs in again and again signs out no other user."""
+        ((busiest, _),) = Counter(each.user for each in self).most_common(1)
+        return next(each for each in self if each.user == busiest)
 
     def find(self, cookie: str) -> Visitor | None:
         """Return the browser with a cookie, or None if it is unknown or was idle for too long."""

@@ -192,6 +192,7 @@ def test_chat_without_javascript(make_chat: MakeChat, server: ModelServer, open_
     expect(page.get_by_role("button", name="Send")).to_be_visible()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("options", [{"theme": "dark"}, {"width": 320}], ids=["dark", "narrow"])
 def test_chat_is_accessible(options: Any, make_chat: MakeChat, server: ModelServer, open_page: PageOpener) -> None:
     """axe finds nothing in the other theme, and on a narrow page."""

@@ -272,6 +272,60 @@ def test_secrets_in_json_are_not_sent_back(cut: int) -> None:
     assert SECRET not in repr(form.problems)
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"pasword": SECRET},
+        {"Password": [SECRET]},
+        {"password": {"$secret": SECRET}},
+        {"account": {"user": "ada", "pasword": SECRET}},
+        {"logins": {"mail": {"pasword": {"x": SECRET}}}},
+    ],
+    ids=str,
+)
+def test_secrets_under_misspelled_names_are_not_sent_back(arguments: dict[str, Any]) -> None:
+    """A name that the tool does not have can be that of a secret with a mistake in it."""
+    form = submit(SECRETS, {"$edited": "json", "$json": json.dumps(arguments)})
+
+    assert form.arguments == arguments
+    assert SECRET not in form.json
+    assert SECRET not in html_of(form.fields())
+
+
+def test_placeholder_stands_for_a_secret_only_in_a_secret_argument() -> None:
+    """In any other argument it is what the user has written, so no preview and no tool shows the secret."""
+    args = (PASSWORD, ArgSpec("text", ArgType.ANY), ArgSpec("login", ArgType.MAP, keys=(TEXT, PASSWORD)))
+    stands = {"$secret": "arg.password"}
+    text = json.dumps({"password": stands, "text": [stands], "login": {"a": stands, "password": stands}})
+    form = submit(args, {"arg.password": SECRET, "$edited": "json", "$json": text})
+
+    expected = {"password": SECRET, "text": [stands], "login": {"a": stands, "password": SECRET}}
+    assert expected == form.arguments
+
+
+@pytest.mark.parametrize("depth", [150, 900])
+def test_deep_json_is_a_problem(depth: int) -> None:
+    """The parser reads more levels than a page can show."""
+    deep = "[" * depth + "]" * depth
+    whole = submit((ANY,), {"$edited": "json", "$json": f'{{"a": {deep}}}'})
+    field = submit((ANY,), {"arg.a": deep})
+
+    assert [each.text for each in (*whole.problems, *field.problems)] == [
+        "not JSON: the JSON text nests too deeply",
+        "not JSON: the JSON text nests too deeply; write strings in double quotes",
+    ]
+
+
+@pytest.mark.parametrize("action", ["", "add:arg.a{}", "remove:arg.a{}.0"])
+def test_long_names_of_fields_are_left_out(action: str) -> None:
+    """Each index in a name is an item of a list, so the lists of a name of 4 MB would need terabytes."""
+    steps = ".0" * 1_000_000
+    form = submit((TEXTS,), {f"arg.a{steps}": "x", "$do": action.format(steps)})
+
+    assert form.arguments == {}
+    assert form.submission.texts == {}
+
+
 def test_json_that_is_no_object_is_a_problem() -> None:
     """The text stays as it was written."""
     form = submit((TEXT,), {"$edited": "json", "$json": "[1]"})

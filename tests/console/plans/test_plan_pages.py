@@ -125,7 +125,7 @@ def test_plan_runs_with_inputs_and_shows_its_outcome(box: Box, plans: Path) -> N
 
     assert view.trace is not None
     assert view.trace.output == 44
-    assert "The plan succeeded." in text_of(page)
+    assert "The plan succeeded. 44 Trace" in text_of(page)
     assert '<td id="state-double"><span class="badge ok">succeeded</span>' in page
     assert '<rect class="succeeded"' in page
     assert "data-events" not in page

@@ -9,8 +9,9 @@ import attrs
 
 from neuroscript.approval.request import Approval, ApprovalRequest
 from neuroscript.coercion.plain_data import from_plain
+from neuroscript.console.forms.reader import parse_shallow_json
 from neuroscript.engine.session import Session
-from neuroscript.io.text import NotJSON, escape, parse_json
+from neuroscript.io.text import NotJSON, escape
 from neuroscript.policy.execution_policy import Decision
 from neuroscript.runtime.interfaces import ToolCall
 
@@ -72,7 +73,7 @@ def read_arguments(text: str, request: ApprovalRequest) -> dict[str, Any]:
         InvalidAnswer: The text is not a JSON object.
     """
     try:
-        data = parse_json(text)
+        data = parse_shallow_json(text)
     except NotJSON as error:
         raise InvalidAnswer(f"The arguments are not valid: {error.hint}.") from None
     if type(data) is not dict:

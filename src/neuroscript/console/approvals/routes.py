@@ -15,6 +15,7 @@ from neuroscript.console.approvals.answering import ResumedCall
 from neuroscript.console.approvals.requests import (
     PAGE_ITEMS,
     Entry,
+    ended_requests,
     ended_text,
     find_entry,
     inbox_of,
@@ -22,7 +23,7 @@ from neuroscript.console.approvals.requests import (
     live_entry,
     state,
 )
-from neuroscript.console.approvals.views import GONE, card_context, ended_page, ended_request
+from neuroscript.console.approvals.views import absent_page, card_context, ended_request
 from neuroscript.console.console import Console
 from neuroscript.console.rendering import fragment, not_found, page
 from neuroscript.console.routing import console_of, get, visitor_of
@@ -56,7 +57,7 @@ async def index(request: Request) -> Response:
         number=number,
         last=last,
         known=[key.element for key in waiting],
-        ended=() if inbox is None else inbox.ended[:SHOWN_ENDED],
+        ended=[each for _, each in ended_requests(console)[:SHOWN_ENDED]],
         ended_text=ended_text,
         done=ended_request(console, request.query_params.get("done", "")),
         has_inbox=inbox is not None,
@@ -114,15 +115,14 @@ async def show_live(request: Request) -> Response:
     found = live_entry(console_of(request), id)
     if found is not None:
         return page(request, "approvals/show.html", active="approvals", **card_context(found))
-    ended = ended_request(console_of(request), id)
-    return not_found(request, GONE) if ended is None else ended_page(request, ended, 200)
+    return absent_page(request, id)
 
 
 async def show_stored(request: Request) -> Response:
     """Show one suspended call."""
     found = await asyncio.to_thread(find_entry, console_of(request), "stored", request.path_params["id"])
     if found is None:
-        return not_found(request, GONE)
+        return absent_page(request, request.path_params["id"])
     return page(request, "approvals/show.html", active="approvals", **card_context(found))
 
 

@@ -168,6 +168,7 @@ async def call(request: Request) -> Response:
         "audit/call.html",
         **_shared(log, request, "calls"),
         entry=shorten_entry(found.entry),
+        needs_count=len(found.entry.needs),
         text=record_text(found.record),
         tree=rows if len(rows) > 1 else [],
     )

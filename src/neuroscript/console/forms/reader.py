@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from base64 import b64decode
 from binascii import Error
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import attrs
@@ -43,6 +43,10 @@ MAX_NUMBER_CHARS: Final = 400
 
 SECRET_KEY: Final = "$secret"  # noqa: S105
 """The only key of an object that stands for a secret where arguments are shown."""
+
+
+MAX_JSON_LEVELS: Final = 100
+"""Maximum number of nested arrays and objects in JSON that a user writes. The parser reads more than pages can show."""
 
 
 class TooManyFields(Exception):
@@ -200,7 +204,7 @@ class _Reader:
         if not text.strip():
             return self._problem(where, "empty; write JSON, such as null") if is_present else ABSENT
         try:
-            return parse_json(text)
+            return parse_shallow_json(text)
         except NotJSON as error:
             return self._problem(where, f"not JSON: {error.hint}; write strings in double quotes")
 
@@ -277,6 +281,25 @@ class _Reader:
             return self._problem(where, "not Base64; choose a file, or write the bytes as text")
 
 
+def parse_shallow_json(text: str) -> Any:
+    """Return the value of JSON text with at most `MAX_JSON_LEVELS` levels.
+
+    Raises:
+        NotJSON: The text is not JSON, or exceeds a limit.
+    """
+    data = parse_json(text)
+    inside = [data]
+    for _ in range(MAX_JSON_LEVELS + 1):
+        inside = [part for each in inside if isinstance(each, (dict, list)) for part in _parts(each)]
+    if inside:
+        raise NotJSON("limit.depth", "the JSON text nests too deeply")
+    return data
+
+
+def _parts(container: dict[str, Any] | list[Any]) -> Iterable[Any]:
+    return container.values() if isinstance(container, dict) else container
+
+
 def _index(text: str, count: int) -> int | None:
     is_index = text.isascii() and text.isdigit() and len(text) < 6 and int(text) < count
     return int(text) if is_index else None
@@ -301,6 +324,6 @@ def _secret_value(arg: ArgSpec, text: str) -> Any:
     if not arg.any_of and arg.type in (ArgType.STRING, ArgType.BLOB, ArgType.HANDLE, ArgType.NODEID):
         return text
     try:
-        return parse_json(text)
+        return parse_shallow_json(text)
     except NotJSON:
         return text

@@ -18,6 +18,10 @@ ADD: Final = "add:"
 REMOVE: Final = "remove:"
 MAX_INDEX_DIGITS: Final = 9
 
+MAX_STEPS: Final = 40
+"""Maximum number of steps in the name of a field; the deepest control of a form has fewer. Each index in a name stands
+for a list, so without a limit the lists of one long name would fill the memory."""
+
 
 @attrs.frozen(slots=False)
 class Submission:
@@ -33,11 +37,14 @@ class Submission:
 
     @classmethod
     async def of_form(cls, form: FormData, root: str = ROOT) -> Submission:
-        """Return the fields of a form whose names begin with *root*; line breaks become ``\\n``."""
+        """Return the fields of a form whose names begin with *root*; line breaks become ``\\n``.
+
+        Fields whose names no control can have are left out.
+        """
         texts: dict[str, str] = {}
         files: dict[str, bytes] = {}
         for name, value in form.multi_items():
-            if not name.startswith(f"{root}."):
+            if not name.startswith(f"{root}.") or name.count(".") >= MAX_STEPS:
                 continue
             if isinstance(value, str):
                 texts[name] = value.replace("\r\n", "\n")
@@ -83,7 +90,7 @@ class Submission:
 
     def _with_item(self, name: str) -> Submission:
         indexes = self.items(name)
-        if len(indexes) >= MAX_ITEMS or not name.startswith(f"{ROOT}."):
+        if len(indexes) >= MAX_ITEMS or not name.startswith(f"{ROOT}.") or name.count(".") >= MAX_STEPS:
             return self
         added = child(name, indexes[-1] + 1 if indexes else 0)
         texts = {**self.texts, part(added, ITEM): "1"}

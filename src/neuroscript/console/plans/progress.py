@@ -9,13 +9,13 @@ from typing import Final
 import attrs
 
 from neuroscript.console.activities import Activity
+from neuroscript.console.plans.values import value_text
 from neuroscript.errors import NeuroScriptError, SpecError
 from neuroscript.io.text import duration
 from neuroscript.workflow.plan.model import Plan
 from neuroscript.workflow.runner import Step
 from neuroscript.workflow.trace.graph_picture import Box, GraphPicture
 from neuroscript.workflow.trace.inline_svg import inline_box, plan_box, plan_picture
-from neuroscript.workflow.trace.text import endings
 from neuroscript.workflow.trace.trace import Trace
 
 MIN_ITEM_SECONDS: Final = 0.1
@@ -131,9 +131,9 @@ class PlanRun:
         return sum(each.status not in ("waiting", "running", "retrying") for each in self.nodes.values())
 
     @property
-    def endings(self) -> tuple[tuple[str, str], ...]:
-        """The output and the errors of the run, each with its name."""
-        return () if self.trace is None else tuple(endings(self.trace))
+    def output(self) -> str:
+        """The output of the plan as text, once the run has succeeded."""
+        return "" if self.trace is None else value_text(self.trace.output)
 
     def watch(self, activity: Activity, show: Callable[..., str]) -> Callable[[Step], None]:
         """Return what receives the steps of the run and sends them to pages.

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final, cast
 
 from starlette.datastructures import FormData
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -26,6 +27,7 @@ from neuroscript.console.tools.tool_page import example_arguments, form_context,
 from neuroscript.console.tools.variables import variables_of
 from neuroscript.engine.explanation.remedies import remedy_of
 from neuroscript.engine.preflight import decide
+from neuroscript.errors import PluginError
 from neuroscript.names import from_wire
 from neuroscript.runtime.interfaces import ToolCall
 from neuroscript.tools.tool import ToolImplementation
@@ -44,11 +46,21 @@ def is_part(request: Request) -> bool:
     return request.headers.get("x-requested-with") == "neuroscript"
 
 
-def tool_of(request: Request) -> ToolImplementation | None:
-    """Return the tool that the address names, in any spelling or by an old name."""
+def tool_of(request: Request) -> ToolImplementation:
+    """Return the tool that the address names, in any spelling or by an old name.
+
+    Raises:
+        HTTPException: There is no such tool, or its distribution cannot be loaded.
+    """
     engine = console_of(request).engine
     name = from_wire(request.path_params["name"])
-    return engine.tools.get(engine.aliases.get(name, name))
+    try:
+        tool = engine.tools.get(engine.aliases.get(name, name))
+    except PluginError as error:
+        raise HTTPException(404, f"This tool cannot be loaded: {error}") from error
+    if tool is None:
+        raise HTTPException(404, "There is no tool with this name.")
+    return tool
 
 
 def _catalog(request: Request) -> Catalog:
@@ -77,8 +89,6 @@ async def index(request: Request) -> Response:
 async def show(request: Request) -> Response:
     """Show a tool, with a form for its arguments; an example or an earlier call may fill it."""
     tool = tool_of(request)
-    if tool is None:
-        return _unknown(request)
     first = _first_arguments(request, tool)
     form = ArgumentsForm.filled(tool.spec.args, first, variadic=tool.spec.variadic)
     return await _tool_page(request, tool, form, is_new=not first)
@@ -95,8 +105,6 @@ def _first_arguments(request: Request, tool: ToolImplementation) -> Mapping[str,
 async def change_form(request: Request, form: FormData) -> Response:
     """Show the page again after a button of the form was pressed that does not run the tool."""
     tool = tool_of(request)
-    if tool is None:
-        return _unknown(request)
     submitted = await _submitted(request, tool, form)
     return submitted if isinstance(submitted, Response) else await _tool_page(request, tool, submitted)
 
@@ -104,8 +112,6 @@ async def change_form(request: Request, form: FormData) -> Response:
 async def change_fields(request: Request, form: FormData) -> Response:
     """Return the fields of the form after a button was pressed, for JavaScript."""
     tool = tool_of(request)
-    if tool is None:
-        return _unknown(request)
     submitted = await _submitted(request, tool, form)
     if isinstance(submitted, Response):
         return submitted
@@ -116,8 +122,6 @@ async def change_fields(request: Request, form: FormData) -> Response:
 async def check(request: Request, form: FormData) -> Response:
     """Return what would happen if the arguments were sent now, while the user types."""
     tool = tool_of(request)
-    if tool is None:
-        return _unknown(request)
     submitted = await _submitted(request, tool, form)
     if isinstance(submitted, Response):
         return submitted
@@ -148,18 +152,12 @@ async def _tool_page(
     return page(request, "tools/show.html", status, active="tools", **about, **context, **more)
 
 
-def _unknown(request: Request) -> Response:
-    return not_found(request, "There is no tool with this name.")
-
-
 # Calls
 
 
 async def run(request: Request, form: FormData) -> Response:
     """Run a tool with the arguments of its form, and show the page of the call."""
     tool = tool_of(request)
-    if tool is None:
-        return _unknown(request)
     submitted = await _submitted(request, tool, form)
     if isinstance(submitted, Response):
         return submitted

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from threading import Event
+from contextlib import suppress
+from contextvars import copy_context
+from functools import partial
+from threading import Event, Thread
 from time import monotonic, time
-from typing import Any, Final
+from typing import Any, Final, TypeVar, cast
 
 import attrs
 
@@ -19,11 +22,13 @@ from neuroscript.policy.tool_policy import ToolPolicy
 from neuroscript.runtime.host import Progress
 from neuroscript.runtime.interfaces import ToolCall, ToolResult
 
+T = TypeVar("T")
+
 MAX_LINES: Final = 1_000
 """Maximum number of messages, and of items of a stream, that a page shows."""
 
-MAX_MESSAGE_CHARS: Final = 2_000
-MAX_ITEM_CHARS: Final = 1_000_000
+MAX_MESSAGE_CHARS: Final = 500
+MAX_ITEM_CHARS: Final = 300_000
 """Maximum number of characters of all items of a stream that a page shows."""
 
 MIN_SECONDS_BETWEEN: Final = 0.05
@@ -50,7 +55,7 @@ class RunningCall:
         messages: Level and text of what the tool has logged and printed.
         items: The items of a stream as text.
         item_count: The number of all items.
-        result: The result, or None while the call runs, or after it was cancelled.
+        result: The result without its value, or None while the call runs, or after it was cancelled.
         view: The result in the forms that suit it, or None.
         is_cancelled: Whether the user has cancelled the call.
         started: When, in seconds since 1970.
@@ -91,6 +96,36 @@ class RunningCall:
         return True
 
 
+async def on_own_thread(func: Callable[[], T]) -> T:
+    """Return what a function returns that runs on a thread of its own.
+
+    If the caller is cancelled, the function goes on, but occupies none of the threads that requests share.
+    """
+    loop = asyncio.get_running_loop()
+    outcome: asyncio.Future[T] = loop.create_future()
+    context = copy_context()
+
+    def settle(result: T | None, error: BaseException | None) -> None:
+        if outcome.done():
+            return
+        if error is not None:
+            outcome.set_exception(error)
+        else:
+            outcome.set_result(cast("T", result))
+
+    def work() -> None:
+        result, raised = None, None
+        try:
+            result = context.run(func)
+        except BaseException as error:
+            raised = error
+        with suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(settle, result, raised)
+
+    Thread(target=work, name="neuroscript-console-call", daemon=True).start()
+    return await outcome
+
+
 class CallWork:
     """Runs one call as an activity.
 
@@ -115,26 +150,24 @@ class CallWork:
         try:
             with listening(self):
                 result = await self._run()
-            self._finish(result)
+            view = await asyncio.to_thread(view_of, result.value) if result.ok else None
+            self._finish(attrs.evolve(result, value=None), view)
         except asyncio.CancelledError:
-            self._is_stopped.set()
             self._call.is_cancelled = True
-            self._finish(None)
+            self._finish(None, None)
             raise
 
     async def _run(self) -> ToolResult:
         if self._policy.waits:
             return await self._session.aexecute(self._sent, on_item=self._item)
         # A tool that does not wait runs on the thread of its caller, where it would delay all other requests
-        return await asyncio.to_thread(self._session.execute, self._sent, on_item=self._item)
+        return await on_own_thread(partial(self._session.execute, self._sent, on_item=self._item))
 
-    def _finish(self, result: ToolResult | None) -> None:
+    def _finish(self, result: ToolResult | None, view: ResultView | None) -> None:
+        self._is_stopped.set()
         call = self._call
         call.seconds = time() - call.started
-        call.result = result
-        if result is not None and result.ok:
-            call.view = view_of(result.value)
-        self._is_stopped.set()
+        call.result, call.view = result, view
         self._emit("outcome", call)
 
     # What the tools report, from any thread. The state of the page changes on the event loop together with the event,
