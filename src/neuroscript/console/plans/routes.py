@@ -27,7 +27,7 @@ from neuroscript.console.plans.directory import (
 )
 from neuroscript.console.plans.durable_pages import ROUTES as DURABLE
 from neuroscript.console.plans.inputs import PlanInputs, empty_inputs, submitted_inputs
-from neuroscript.console.plans.progress import STATUS_KINDS, PlanRun
+from neuroscript.console.plans.progress import PlanRun
 from neuroscript.console.plans.runs import KIND, check_plan, new_run_id, start_run
 from neuroscript.console.plans.trace_pages import ROUTES as TRACES
 from neuroscript.console.rendering import fragment, message, not_found, page, redirect, render
@@ -228,7 +228,6 @@ async def activity(request: Request) -> Response:
         activity=found,
         run=plan_run,
         graph=_run_graph(plan_run),
-        kinds=STATUS_KINDS,
         most=MAX_NODES_SHOWN,
         waiting=_waiting(request),
     )
