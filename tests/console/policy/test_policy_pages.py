@@ -77,7 +77,7 @@ def test_page_shows_the_effective_policy_in_words() -> None:
     assert (
         "Each tool that matches *.delete may not run, even if another pattern allows it. deny: *.delete 1 tool" in page
     )
-    assert "No limit counts calls of several sessions or of this browser." in page
+    assert "No limit counts the calls of this browser." in page
 
 
 def test_page_shows_the_use_of_limits() -> None:
