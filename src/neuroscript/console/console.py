@@ -13,6 +13,7 @@ import attrs
 from neuroscript.console.rate_limits import PeerBuckets
 from neuroscript.console.users import LOCAL_USER, User
 from neuroscript.console.visitor import Visitor, Visitors
+from neuroscript.console.work_threads import WorkThreads
 from neuroscript.engine.engine import Engine
 
 LINK_SECONDS: Final = 600.0
@@ -51,12 +52,14 @@ class Console:
         engine: The engine whose tools it shows.
         settings: How it was created.
         visitors: The browsers that are signed in.
+        threads: Run tools and jobs that can be slow.
         failures: Counts attempts to sign in that failed, by address.
     """
 
     engine: Engine
     settings: Settings
     visitors: Visitors = attrs.field(factory=Visitors)
+    threads: WorkThreads = attrs.field(factory=WorkThreads, repr=False)
     failures: PeerBuckets = attrs.field(factory=lambda: PeerBuckets(0.2, 10), repr=False)
     _links: dict[str, tuple[User, float]] = attrs.field(factory=dict, repr=False)
 

@@ -135,8 +135,9 @@ def _resuming(request: Request, stored: PendingFile, approval: Approval) -> Any:
     async def work(activity: Activity) -> None:
         pending = stored.pending
         assert pending is not None
-        with console_of(request).engine.session(id=pending.session) as session:
-            result = await asyncio.to_thread(resume_once, session, stored, approval)
+        console = console_of(request)
+        with console.engine.session(id=pending.session) as session:
+            result = await console.threads.run(resume_once, session, stored, approval)
         activity.view = ResumedCall(approval, result)
         activity.emit(render(request, "approvals/_result.html", **activity.view.context), mode="replace")
 

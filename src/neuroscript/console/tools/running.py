@@ -13,6 +13,7 @@ import attrs
 from neuroscript.console.activities import Activity
 from neuroscript.console.caller_host import listening
 from neuroscript.console.tools.results import ResultView, item_text, view_of
+from neuroscript.console.work_threads import WorkThreads
 from neuroscript.engine.session import Session
 from neuroscript.io.text import one_line
 from neuroscript.policy.tool_policy import ToolPolicy
@@ -95,13 +96,23 @@ class CallWork:
     """Runs one call as an activity.
 
     Args:
+        threads: Run tools that would delay all other requests.
         policy: The policy of the tool, which says whether it may block.
         call: The state of the page.
         emit: Sends a part of the page to the browser.
     """
 
-    def __init__(self, session: Session, policy: ToolPolicy, sent: ToolCall, call: RunningCall, emit: Emit) -> None:
+    def __init__(
+        self,
+        session: Session,
+        threads: WorkThreads,
+        policy: ToolPolicy,
+        sent: ToolCall,
+        call: RunningCall,
+        emit: Emit,
+    ) -> None:
         self._session = session
+        self._threads = threads
         self._policy = policy
         self._sent = sent
         self._call = call
@@ -126,7 +137,7 @@ class CallWork:
         if self._policy.waits:
             return await self._session.aexecute(self._sent, on_item=self._item)
         # A tool that does not wait runs on the thread of its caller, where it would delay all other requests
-        return await asyncio.to_thread(self._session.execute, self._sent, on_item=self._item)
+        return await self._threads.run(self._session.execute, self._sent, on_item=self._item)
 
     def _finish(self, result: ToolResult | None) -> None:
         call = self._call
