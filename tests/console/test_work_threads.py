@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from threading import Event, Timer, active_count
 
 import pytest
@@ -44,6 +46,64 @@ def test_slow_tools_leave_the_threads_of_pages_free() -> None:
 
     assert "slow.think" in page
     assert not was_released
+
+
+def test_slow_tool_of_a_plan_does_not_stop_the_console(tmp_path: Path) -> None:
+    """The run has an event loop of its own, because a tool that is pure runs on the loop of its caller."""
+    released, tools = Event(), Toolset("slow")
+
+    @tools.tool(policy=ToolPolicy(effects=("pure",)))
+    def think(rt: Runtime) -> bool:
+        """Think."""
+        return released.wait(60)
+
+    (tmp_path / "think.toml").write_text('name = "think"\n[nodes.a]\ntool = "slow.think"\n')
+    with (
+        Engine(plugins=(), toolsets=[tools]) as engine,
+        TestClient(application := app(engine, plans=tmp_path), base_url=BASE, follow_redirects=False) as client,
+    ):
+        browser = PageClient.of(application, client)
+        digest = re.search('name="digest" value="([^"]+)"', browser.get("/plans/files/think.toml"))
+        assert digest is not None
+        late = Timer(30, released.set)
+        late.start()
+        run = browser.post("/plans/files/think.toml/run", digest=digest[1]).headers["location"]
+        pages = [browser.get(run), browser.get("/tools")]
+        was_released = released.is_set()
+        released.set()
+        late.cancel()
+        (activity,) = next(iter(application.console.visitors)).activities
+        assert client.portal is not None
+        client.portal.call(activity.wait)
+
+    assert "slow.think" in pages[0]
+    assert not was_released
+    assert "succeeded" in activity.events[-1].html
+
+
+def test_cancelled_coroutine_of_a_thread_is_cancelled() -> None:
+    """The caller continues when it has ended."""
+    steps = []
+
+    async def begin() -> None:
+        try:
+            steps.append("began")
+            await asyncio.sleep(60)
+        finally:
+            steps.append("cancelled")
+
+    async def work() -> None:
+        running = asyncio.create_task(WorkThreads().run_async(begin))
+        while not steps:
+            await asyncio.sleep(0.01)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        steps.append("continued")
+
+    asyncio.run(work())
+
+    assert steps == ["began", "cancelled", "continued"]
 
 
 def test_number_of_threads_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
