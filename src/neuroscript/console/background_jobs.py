@@ -12,6 +12,8 @@ import attrs
 from starlette.requests import Request
 
 from neuroscript.coercion.context import type_name
+from neuroscript.console.routing import console_of
+from neuroscript.console.work_threads import WorkThreads
 from neuroscript.errors import NeuroScriptError
 
 LOGGER: Final = logging.getLogger("neuroscript.console")
@@ -38,10 +40,10 @@ class BackgroundJob:
         """Whether it has not ended."""
         return self.ended is None
 
-    async def run(self, work: Callable[[], Any]) -> None:
+    async def run(self, threads: WorkThreads, work: Callable[[], Any]) -> None:
         """Run the work in a thread."""
         try:
-            self.result = await asyncio.to_thread(work)
+            self.result = await threads.run(work)
         except NeuroScriptError as error:
             self.error = str(error)
         except OSError as error:
@@ -56,7 +58,8 @@ class BackgroundJob:
 class BackgroundJobs:
     """The latest job for each key."""
 
-    def __init__(self) -> None:
+    def __init__(self, threads: WorkThreads) -> None:
+        self._threads = threads
         self._known: dict[Hashable, BackgroundJob] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -74,7 +77,7 @@ class BackgroundJobs:
         if running is not None and running.is_running:
             return running
         job = self._known[key] = BackgroundJob()
-        task = asyncio.create_task(job.run(work))
+        task = asyncio.create_task(job.run(self._threads, work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return job
@@ -88,6 +91,6 @@ def jobs_of(request: Request) -> BackgroundJobs:
     """Return the jobs of the console."""
     state = request.app.state
     if not hasattr(state, "background_jobs"):
-        state.background_jobs = BackgroundJobs()
+        state.background_jobs = BackgroundJobs(console_of(request).threads)
     found: BackgroundJobs = state.background_jobs
     return found

@@ -16,6 +16,7 @@ from neuroscript.console.inbox import EndedRequest, Inbox
 from neuroscript.console.rate_limits import PeerBuckets
 from neuroscript.console.users import LOCAL_USER, User
 from neuroscript.console.visitor import Visitor, Visitors
+from neuroscript.console.work_threads import WorkThreads
 from neuroscript.engine.engine import Engine
 from neuroscript.runtime.interfaces import AskedModel
 
@@ -56,6 +57,7 @@ class Console:
         settings: How it was created.
         visitors: The browsers that are signed in.
         answered: How suspended calls were answered here, by the names of their files; only the last ones.
+        threads: Run tools and jobs that can be slow.
         failures: Counts attempts to sign in that failed, by address.
     """
 
@@ -63,6 +65,7 @@ class Console:
     settings: Settings
     visitors: Visitors = attrs.field(factory=Visitors)
     answered: dict[str, EndedRequest] = attrs.field(factory=dict, repr=False)
+    threads: WorkThreads = attrs.field(factory=WorkThreads, repr=False)
     failures: PeerBuckets = attrs.field(factory=lambda: PeerBuckets(0.2, 10), repr=False)
     _links: dict[str, tuple[User, float]] = attrs.field(factory=dict, repr=False)
 

@@ -134,11 +134,12 @@ def _resuming(request: Request, stored: PendingFile, found: Entry, approval: App
     async def work(activity: Activity) -> None:
         pending = stored.pending
         assert pending is not None
-        with console_of(request).engine.session(id=pending.session) as session:
-            result = await asyncio.to_thread(resume_once, session, stored, approval, claimed)
+        console = console_of(request)
+        with console.engine.session(id=pending.session) as session:
+            result = await console.threads.run(resume_once, session, stored, approval, claimed)
         if await asyncio.to_thread(stored.path.exists):  # the answer was invalid, so the call still waits
-            console_of(request).answered.pop(stored.name, None)
-        ended = console_of(request).answered.get(stored.name) if result is None else None
+            console.answered.pop(stored.name, None)
+        ended = console.answered.get(stored.name) if result is None else None
         activity.view = ResumedCall(approval, result, "" if ended is None else ended_text(ended))
         activity.emit(render(request, "approvals/_result.html", **activity.view.context), mode="replace")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from time import monotonic
 from typing import Any, Final
 
@@ -65,15 +66,19 @@ class ChatTurn:
     async def run(self) -> None:
         """Ask the model, and show and record everything that happens."""
         self.activity.emit("", target=self.exchange.element, mode="replace")  # what the page contains already
+        console, loop = console_of(self.request), asyncio.get_running_loop()
         before = len(self.chat.turns)
         try:
             with self._approvals():
-                conversation = await aconverse(
-                    self.session,
-                    self.exchange.prompt,
-                    model=console_of(self.request).settings.model,
-                    history=self.chat.turns,
-                    on_event=self.take,
+                conversation = await console.threads.run_async(
+                    partial(
+                        aconverse,
+                        self.session,
+                        self.exchange.prompt,
+                        model=console.settings.model,
+                        history=self.chat.turns,
+                        on_event=lambda event: loop.call_soon_threadsafe(self.take, event),
+                    )
                 )
         except ConversationError as error:
             self._fail(f"{error} ({error.code})")

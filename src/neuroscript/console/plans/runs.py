@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Coroutine, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -52,9 +53,10 @@ def start_run(visitor: Visitor, console: Console, run: PlanRun, inputs: Mapping[
     async def work(activity: Activity) -> None:
         watch, model = run.watch(activity, show), console.settings.model
         if run.run_id:
-            await _ended(activity, run, show, _run_durably(session, console, run, inputs, watch))
+            begin = partial(_run_durably, session, console, run, inputs, watch)
         else:
-            await _ended(activity, run, show, arun(session, run.plan, inputs, watch=watch, left=run.end, llm=model))
+            begin = partial(arun, session, run.plan, inputs, watch=watch, left=run.end, llm=model)
+        await _ended(activity, run, show, console.threads.run_async(begin))
 
     return visitor.activities.start(KIND, run.plan.name or run.file, work, view=run)
 
@@ -81,7 +83,8 @@ def start_resumed(visitor: Visitor, console: Console, run: PlanRun, show: Show) 
     session = runnable_session(visitor, console)
 
     async def work(activity: Activity) -> None:
-        await _ended(activity, run, show, _resume(session, console, run, run.watch(activity, show)))
+        begin = partial(_resume, session, console, run, run.watch(activity, show))
+        await _ended(activity, run, show, console.threads.run_async(begin))
 
     return visitor.activities.start(KIND, run.plan.name or run.run_id, work, view=run)
 

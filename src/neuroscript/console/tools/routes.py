@@ -183,7 +183,7 @@ def _start(request: Request, console: Console, tool: ToolImplementation, form: A
             html = render(request, f"tools/_{part}.html", value=value, call=call, activity=activity, **_result(call))
             activity.emit(html, target=target, mode=mode)
 
-        await CallWork(session, tool.policy, sent, call, emit)(activity)
+        await CallWork(session, console.threads, tool.policy, sent, call, emit)(activity)
 
     return visitor.activities.start("tools", tool.name, work, view=call)
 

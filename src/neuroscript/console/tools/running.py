@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from contextlib import suppress
-from contextvars import copy_context
-from functools import partial
-from threading import Event, Thread
+from threading import Event
 from time import monotonic, time
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, TypeVar
 
 import attrs
 
 from neuroscript.console.activities import Activity
 from neuroscript.console.caller_host import listening
 from neuroscript.console.tools.results import ResultView, item_text, view_of
+from neuroscript.console.work_threads import WorkThreads
 from neuroscript.engine.session import Session
 from neuroscript.io.text import one_line
 from neuroscript.policy.tool_policy import ToolPolicy
@@ -96,47 +94,27 @@ class RunningCall:
         return True
 
 
-async def on_own_thread(func: Callable[[], T]) -> T:
-    """Return what a function returns that runs on a thread of its own.
-
-    If the caller is cancelled, the function goes on, but occupies none of the threads that requests share.
-    """
-    loop = asyncio.get_running_loop()
-    outcome: asyncio.Future[T] = loop.create_future()
-    context = copy_context()
-
-    def settle(result: T | None, error: BaseException | None) -> None:
-        if outcome.done():
-            return
-        if error is not None:
-            outcome.set_exception(error)
-        else:
-            outcome.set_result(cast("T", result))
-
-    def work() -> None:
-        result, raised = None, None
-        try:
-            result = context.run(func)
-        except BaseException as error:
-            raised = error
-        with suppress(RuntimeError):  # the loop is closed
-            loop.call_soon_threadsafe(settle, result, raised)
-
-    Thread(target=work, name="neuroscript-console-call", daemon=True).start()
-    return await outcome
-
-
 class CallWork:
     """Runs one call as an activity.
 
     Args:
+        threads: Run tools that would delay all other requests.
         policy: The policy of the tool, which says whether it may block.
         call: The state of the page.
         emit: Sends a part of the page to the browser.
     """
 
-    def __init__(self, session: Session, policy: ToolPolicy, sent: ToolCall, call: RunningCall, emit: Emit) -> None:
+    def __init__(
+        self,
+        session: Session,
+        threads: WorkThreads,
+        policy: ToolPolicy,
+        sent: ToolCall,
+        call: RunningCall,
+        emit: Emit,
+    ) -> None:
         self._session = session
+        self._threads = threads
         self._policy = policy
         self._sent = sent
         self._call = call
@@ -161,7 +139,7 @@ class CallWork:
         if self._policy.waits:
             return await self._session.aexecute(self._sent, on_item=self._item)
         # A tool that does not wait runs on the thread of its caller, where it would delay all other requests
-        return await on_own_thread(partial(self._session.execute, self._sent, on_item=self._item))
+        return await self._threads.run(self._session.execute, self._sent, on_item=self._item)
 
     def _finish(self, result: ToolResult | None, view: ResultView | None) -> None:
         self._is_stopped.set()
