@@ -86,7 +86,8 @@ def test_conversation_has_turns_and_can_begin_anew(
         expect(page.locator(".chat-text").last).to_have_text(text)
     page.get_by_role("button", name="New conversation").click()
     expect(page.locator(".chat-exchange")).to_have_count(0)
-    send(page, "message 3")
+    page.get_by_label("Your message").fill("message 3")
+    page.keyboard.press("Control+Enter")
     expect(page.locator(".chat-text")).to_have_text("three")
 
     counts = [len(each.body["messages"]) for each in server.requests]
@@ -184,7 +185,7 @@ def test_chat_without_javascript(make_chat: MakeChat, server: ModelServer, open_
     page = place.page(open_page, java_script_enabled=False)
     send(page, "Look")
     until(lambda: place.inbox.waiting)
-    page.get_by_role("link", name="Look again").click()
+    page.get_by_role("link", name="Load this page again").click()
     page.get_by_role("button", name="Approve once").click()
     (visitor,) = place.served.app.console.visitors
     until(lambda: all(each.finished for each in visitor.activities))

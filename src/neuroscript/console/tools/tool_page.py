@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from neuroscript.console.console import Console
+from neuroscript.console.effects import is_held_back
 from neuroscript.console.forms.arguments_form import ArgumentsForm, field_ids
 from neuroscript.console.forms.json_text import mask_arguments
 from neuroscript.console.tools.listing import list_tool
-from neuroscript.console.tools.preview import is_held_back, preview_call
+from neuroscript.console.tools.preview import preview_call
 from neuroscript.console.tools.sandbox_files import path_suggestions
 from neuroscript.console.tools.schemas import schemas_of
 from neuroscript.console.tools.snippets import snippets_of
