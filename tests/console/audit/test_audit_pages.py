@@ -104,9 +104,9 @@ def test_fields_select_calls(query: dict[str, str], calls: int, client: PageClie
 @pytest.mark.parametrize(
     ("query", "text"),
     [
-        ({"since": "yesterday"}, "Expected a date such as 2026-11-27"),
-        ({"outcome": HOSTILE}, "Choose one of the list."),
-        ({"effect": "all"}, "Choose one of the list."),
+        ({"since": "yesterday"}, "expected a date such as 2026-11-27"),
+        ({"outcome": HOSTILE}, "choose one of the list."),
+        ({"effect": "all"}, "choose one of the list."),
     ],
 )
 def test_invalid_fields_have_an_error(query: dict[str, str], text: str, client: PageClient) -> None:
@@ -249,11 +249,13 @@ def test_intact_log_is_verified(lines: Path) -> None:
     """With the key and a head, by a user who may only read. The page has the head to store."""
     head = write(lines, key=KEY)
     with browser(console_app(lines, audit_key=KEY), User("Ann")) as client:
-        assert "was not verified since" in client.get("/audit/verification")
+        assert "has not been verified since" in client.get("/audit/verification")
         assert client.post("/audit/verification", head=head).status_code == 303
         text = text_of(eventually(client, "/audit/verification", "verified at"))
 
-    assert re.search(r"Intact , verified at \S+ \S+ 8 records, 1 to 8; with this key, forgery is detected too\.", text)
+    assert re.search(
+        r"Intact , verified at \S+ \S+ : 8 records, 1 to 8; with this key, forgery is detected too\.", text
+    )
     assert f"Head: {head}" in text
     assert "fs.write , call 7 of run run1" in text
 

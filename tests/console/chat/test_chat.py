@@ -140,7 +140,9 @@ def test_tool_with_effects_is_not_offered(make_chat: MakeChat, server: ModelServ
     expect(page.locator(".chat-text")).to_have_text("I cannot.")
     expect(page.locator(".chat-call .badge")).to_have_text("refused")
     expect(page.locator(".chat-call")).to_contain_text("start the console with --run-effects")
-    expect(page.locator(".chat-about")).to_contain_text("may call 4 tools: those that declare to have no effects")
+    expect(page.locator(".chat-about")).to_contain_text(
+        "may call 4 tools. This console runs only tools that declare that they change nothing"
+    )
     assert [] == place.ran
     offered = {each["function"]["name"] for each in server.requests[0].body["tools"]}
     assert "shop__order" not in offered

@@ -104,13 +104,13 @@ class Box:
 
         @tools.tool(policy=ToolPolicy(effects=("reads",), requires_approval=True))
         def approved(text: str) -> str:
-            """Return the text if somebody has approved it."""
+            """Return the text after an approver has approved it."""
             self.ran.append("approved")
             return text
 
         @tools.tool(policy=ToolPolicy(effects=("pure",)))
         def sign(key: Annotated[str, Arg("The key.", secret=True)], text: str) -> str:
-            """Sign a text."""
+            """Sign a string."""
             return text[::-1]
 
     def engine(self, policy: ExecutionPolicy | None = None) -> Engine:

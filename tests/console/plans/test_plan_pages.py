@@ -22,8 +22,8 @@ def test_list_shows_each_plan_file_with_its_state(box: Box, plans: Path) -> None
     with browsing(box, plans) as client:
         page = text_of(client.get("/plans"))
 
-    assert "sum.toml sum Add and double. 2 a, b valid" in page
-    assert "broken.toml broken 2 valid" in page
+    assert "sum.toml sum Add and double. 2 a, b can run" in page
+    assert "broken.toml broken 2 cannot run" in page
     assert "not.toml invalid nodes: must be a table" in page or "not.toml invalid" in page
 
 
@@ -80,7 +80,7 @@ def test_list_of_many_plans_is_paged(box: Box, plans: Path) -> None:
 
 def test_missing_directory_has_no_plans(box: Box, plans: Path) -> None:
     with browsing(box, plans / "missing") as client:
-        assert "There is no plan in the directory" in client.get("/plans")
+        assert "The directory contains no plans" in client.get("/plans")
 
 
 # A plan

@@ -153,6 +153,7 @@ def test_trace_is_downloaded(page: Page, tmp_path: Path) -> None:
     assert '"output": 12' in Path(download.value.path()).read_text()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_pages_of_plans_are_accessible(theme: str, served: ServedConsole, open_page: PageOpener, box: Box) -> None:
     """In both themes, and without horizontal scrolling of the page at a width of 320 pixels."""

@@ -189,17 +189,17 @@ def test_secret_never_comes_back(page: Page, console: ServedConsole, workshop: W
     assert [body for body in bodies if SECRET in body] == []
 
 
-def test_picture_is_shown_when_the_user_asks(page: Page, console: ServedConsole) -> None:
-    """The page of the result first says what it is; the picture is one link away and is really decoded."""
+def test_picture_in_a_result_is_shown(page: Page, console: ServedConsole) -> None:
+    """It is decoded, and what the result is as text is one link away."""
     open_tool(page, console, "shop.picture")
     page.get_by_role("button", name="Run").click()
     expect(page.locator("#outcome")).to_contain_text("bytes")
-    assert page.locator("#outcome img").count() == 0
-    page.get_by_role("link", name="Picture", exact=True).click()
-
     picture = page.locator("#outcome img")
     expect(picture).to_be_visible()
     assert picture.evaluate("image => image.decode().then(() => image.naturalWidth)") == 5
+
+    page.get_by_role("link", name="Text", exact=True).click()
+    expect(page.locator("#result-text")).to_contain_text("bytes")
 
 
 def test_keyboard_alone_finds_and_runs_a_tool(page: Page, console: ServedConsole, workshop: Workshop) -> None:
@@ -286,5 +286,5 @@ def test_pages_are_accessible(console: ServedConsole, open_page: PageOpener, the
     page.get_by_role("button", name="Run").click()
     expect(page.locator("#outcome")).to_contain_text("done")
     assert accessibility_violations(page) == []
-    page.get_by_role("link", name="Table").click()
+    page.get_by_role("link", name="Tree").click()
     assert accessibility_violations(page) == []

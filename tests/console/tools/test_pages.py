@@ -49,7 +49,7 @@ def test_list_shows_each_tool_with_the_decision_of_the_policy(client: Client) ->
     """A tool that the policy denies is listed, with the reason."""
     html = client.get("/tools").text
 
-    assert "18 tools: 16 granted, 0 with approval, 2 refused" in text_of(html)
+    assert "18 tools: 16 granted, 2 refused" in text_of(html)
     assert "shop.denied Do something that the policy denies. shop host refused" in text_of(html)
     assert "denied by" in text_of(html)
 
@@ -84,8 +84,8 @@ def test_first_page_of_thousand_tools_is_small(tmp_path: Path) -> None:
         last = client.get("/tools", params={"page": "20"})
 
         assert len(first.content) <= 60_000
-        assert "1 to 50 of 1000" in text_of(first.text)
-        assert "951 to 1000 of 1000" in text_of(last.text)
+        assert "Page 1 of 20" in text_of(first.text)
+        assert "Page 20 of 20" in text_of(last.text)
 
 
 def test_page_of_a_tool_describes_it(client: Client) -> None:
@@ -298,26 +298,23 @@ def test_python_sample_is_python(client: Client) -> None:
 
 
 def test_result_has_views_that_are_links(client: Client) -> None:
-    """A list of rows is shown as a tree until the user asks for a table or text."""
-    html = run_to_end(client, "shop.rows")
-    links = [unescape(each) for each in re.findall(r'href="([^"]+view=[a-z]+)"', html)]
-    table = client.get(next(each for each in links if each.endswith("table"))).text
+    """A list of rows is shown as a table until the user asks for a tree or text."""
+    table = run_to_end(client, "shop.rows")
+    links = [unescape(each) for each in re.findall(r'href="([^"]+view=[a-z]+)"', table)]
+    tree = client.get(next(each for each in links if each.endswith("tree"))).text
     text = client.get(next(each for each in links if each.endswith("text"))).text
 
-    assert 'class="node' in html
+    assert 'class="node' in tree
     assert '<th scope="col">price</th>' in table
     assert "<td>&lt;b&gt;ink&lt;/b&gt;</td>" in table
     assert '"price": 1.5' in text_of(text)
 
 
 def test_picture_is_served_as_a_picture_only(client: Client) -> None:
-    """Its media type comes from its bytes; the page shows it when the user asks."""
-    html = run_to_end(client, "shop.picture")
-    address = unescape(re.findall(r'href="([^"]+view=picture)"', html)[0])
-    (source,) = re.findall(r'<img src="([^"]+)"', client.get(address).text)
+    """Its media type comes from its bytes."""
+    (source,) = re.findall(r'<img src="([^"]+)"', run_to_end(client, "shop.picture"))
     response = client.get(source)
 
-    assert "<img" not in html
     assert response.content == RED_DOT
     assert response.headers["content-type"] == "image/png"
     assert response.headers["x-content-type-options"] == "nosniff"
@@ -418,7 +415,7 @@ def test_call_that_needs_an_approval_leads_to_the_approvals(workshop: Workshop, 
                 break
             sleep(0.01)
 
-    assert "asks for an approval" in preview
+    assert "needs approval" in preview
     assert 'href="/approvals"' in running.partition("<main")[2]
     assert "contents of a" in text_of(html)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from time import gmtime, strftime, time
+from time import time
 from typing import Any, Final, Literal
 
 import attrs
@@ -16,6 +16,7 @@ from neuroscript.console.inbox import MAX_ENDED, EndedRequest, Inbox, WaitingReq
 from neuroscript.engine.engine import Engine
 from neuroscript.engine.suspended import find_problem, request_of
 from neuroscript.errors import CallError
+from neuroscript.io.text import utc_time
 
 PAGE_ITEMS: Final = 20
 """Number of requests on one page."""
@@ -178,33 +179,9 @@ def ended_text(ended: EndedRequest) -> str:
     reason = f": {ended.reason}" if ended.reason else ""
     if ended.outcome in VERBS:
         unused = ". The call had ended before, so the answer was not used" if ended.is_unused else ""
-        return f"{ended.by or 'A user'} {VERBS[ended.outcome]} at {clock_time(ended.ended)}{reason}{unused}."
+        return f"{ended.by or 'A user'} {VERBS[ended.outcome]} at {utc_time(ended.ended)}{reason}{unused}."
     word = "expired" if ended.outcome == "expired" else "was withdrawn"
-    return f"This request {word} at {clock_time(ended.ended)}{reason}."
-
-
-def clock_time(seconds: float) -> str:
-    """Return a time of day in UTC."""
-    return strftime("%H:%M:%S UTC", gmtime(seconds))
-
-
-def iso_time(seconds: float) -> str:
-    """Return a time as ISO 8601."""
-    return strftime("%Y-%m-%dT%H:%M:%SZ", gmtime(seconds))
-
-
-def age(seconds: float) -> str:
-    """Return how long ago a time was.
-
-    >>> age(time() - 90)
-    '1 minute ago'
-    """
-    passed = max(0, int(time() - seconds))
-    for size, unit in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
-        if passed >= size:
-            count = passed // size
-            return f"{count} {unit}{'' if count == 1 else 's'} ago"
-    return "just now" if passed < 5 else f"{passed} seconds ago"
+    return f"This request {word} at {utc_time(ended.ended)}{reason}."
 
 
 def state(console: Console) -> dict[str, Any]:

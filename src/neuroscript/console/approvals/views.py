@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from neuroscript.console.approvals.cards import arguments_text, card_sections
-from neuroscript.console.approvals.requests import Entry, age, clock_time, ended_text, inbox_of, iso_time
+from neuroscript.console.approvals.requests import Entry, ended_text, inbox_of
 from neuroscript.console.console import Console
 from neuroscript.console.inbox import EndedRequest
 from neuroscript.console.rendering import message, not_found, page
@@ -26,9 +26,6 @@ def card_context(found: Entry) -> dict[str, Any]:
         "sections": () if request is None else card_sections(request),
         "arguments": "" if request is None else arguments_text(request),
         "has_secrets": request is not None and bool(request.secrets),
-        "age": age,
-        "iso_time": iso_time,
-        "clock_time": clock_time,
     }
 
 

@@ -82,6 +82,11 @@ class NodeProgress:
         return True
 
     @property
+    def kind(self) -> str:
+        """The kind of the badge of the status."""
+        return STATUS_KINDS[self.status]
+
+    @property
     def details(self) -> str:
         """What a page says about its calls."""
         parts = []

@@ -7,12 +7,14 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
+import attrs
 from markupsafe import Markup
 from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
 
 from neuroscript.console.activities import Activity, TooManyActivities
+from neuroscript.console.console import Console
 from neuroscript.console.forms.arguments_form import ACTION
 from neuroscript.console.forms.reader import TooManyFields
 from neuroscript.console.paging import ListPage, page_number
@@ -25,11 +27,12 @@ from neuroscript.console.plans.directory import (
 )
 from neuroscript.console.plans.durable_pages import ROUTES as DURABLE
 from neuroscript.console.plans.inputs import PlanInputs, empty_inputs, submitted_inputs
-from neuroscript.console.plans.progress import STATUS_KINDS, PlanRun
+from neuroscript.console.plans.progress import PlanRun
 from neuroscript.console.plans.runs import KIND, check_plan, new_run_id, start_run
 from neuroscript.console.plans.trace_pages import ROUTES as TRACES
 from neuroscript.console.rendering import fragment, message, not_found, page, redirect, render
 from neuroscript.console.routing import console_of, get, post, visitor_of
+from neuroscript.console.visitor import Visitor
 from neuroscript.workflow.plan.model import Plan
 from neuroscript.workflow.trace.inline_svg import inline_graph, node_details, plan_picture
 
@@ -43,31 +46,51 @@ MAX_NODES_SHOWN: Final = 500
 """Maximum number of nodes in a table of a page, and of a plan whose graph is drawn."""
 
 
+@attrs.frozen
+class ListedPlan:
+    """A plan file in the list.
+
+    Attributes:
+        source: Its content.
+        problems: Why a valid plan cannot run here.
+    """
+
+    source: PlanSource
+    problems: tuple[str, ...]
+
+
 async def index(request: Request) -> Response:
     """List the plan files, and what this browser runs."""
     directory = directory_of(request)
     files = [] if directory is None else await asyncio.to_thread(directory.files, "plan")
     found = ListPage.of(files, page_number(request), PAGE_FILES)
-    sources = [] if directory is None else await asyncio.to_thread(_sources, directory, found.items)
+    plans: list[ListedPlan] = []
+    if directory is not None:
+        plans = await asyncio.to_thread(_listed, visitor_of(request), console_of(request), directory, found.items)
     return page(
         request,
         "plans/index.html",
         active="plans",
         directory=directory,
-        sources=sources,
+        plans=plans,
         found=found,
         runs=[each for each in visitor_of(request).activities if each.kind == KIND],
-        has_runs=console_of(request).settings.runs is not None,
     )
 
 
-def _sources(directory: PlanDirectory, files: Sequence[StoredFile]) -> list[PlanSource]:
-    """Return the content of plan files; large ones are not read."""
+def _listed(
+    visitor: Visitor, console: Console, directory: PlanDirectory, files: Sequence[StoredFile]
+) -> list[ListedPlan]:
+    """Return plan files with their first problem; large ones are not read."""
     found = (
         directory.plan(file.name) if file.size <= MAX_LISTED_BYTES else PlanSource(file.name, "", None)
         for file in files
     )
-    return [each for each in found if each is not None]
+    return [
+        ListedPlan(each, () if each.plan is None else check_plan(visitor, console, each.plan))
+        for each in found
+        if each is not None
+    ]
 
 
 async def show(request: Request) -> Response:
@@ -205,7 +228,6 @@ async def activity(request: Request) -> Response:
         activity=found,
         run=plan_run,
         graph=_run_graph(plan_run),
-        kinds=STATUS_KINDS,
         most=MAX_NODES_SHOWN,
         waiting=_waiting(request),
     )

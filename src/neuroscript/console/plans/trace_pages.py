@@ -100,7 +100,6 @@ async def _shown(request: Request, key: str) -> Response:
         active="plans",
         key=key,
         trace=trace,
-        title=headline(trace),
         head=head,
         rows=rows,
         status_column=HEAD.index("status"),

@@ -8,8 +8,10 @@ from functools import cached_property
 from typing import Any, Final, Literal
 
 import attrs
+from starlette.requests import Request
 
 from neuroscript.console.effects import is_harmless
+from neuroscript.console.paging import ListPage, page_number
 from neuroscript.engine.engine import Engine
 from neuroscript.engine.explanation.findings import find_refusal
 from neuroscript.engine.explanation.tool_sources import source_of
@@ -77,14 +79,14 @@ class Query:
     page: int = 1
 
     @classmethod
-    def of(cls, params: Mapping[str, str]) -> Query:
+    def of(cls, request: Request) -> Query:
         """Return what the query of an address asks for."""
-        page = params.get("page", "1")
+        params = request.query_params
         return cls(
             text=params.get("q", "")[:MAX_QUERY_CHARS],
             status=params.get("status", ""),
             group=params.get("group", ""),
-            page=int(page) if page.isascii() and page.isdigit() and 0 < len(page) < 6 else 1,
+            page=page_number(request),
         )
 
 
@@ -94,22 +96,13 @@ class ToolPage:
 
     Attributes:
         tools: The tools on it.
-        total: How many tools the query finds.
-        first: The number of the first tool on the page, from 1.
         counts: How many tools have each status, among those that the search finds.
         groups: The toolsets, with their origins and their numbers of tools.
     """
 
-    tools: tuple[ListedTool, ...]
-    total: int
-    first: int
+    tools: ListPage[ListedTool]
     counts: Mapping[str, int]
     groups: tuple[tuple[str, str, int], ...]
-
-    @property
-    def last(self) -> int:
-        """The number of the last tool on the page."""
-        return self.first + len(self.tools) - 1
 
 
 @attrs.frozen(slots=False)
@@ -152,9 +145,7 @@ class Catalog:
         counts = {status: sum(tool.status == status for tool in found) for status in STATUSES}
         if query.status in counts:
             found = tuple(tool for tool in found if tool.status == query.status)
-        start = min(query.page - 1, max(0, len(found) - 1) // PAGE_SIZE) * PAGE_SIZE
-        shown = found[start : start + PAGE_SIZE]
-        return ToolPage(tools=shown, total=len(found), first=start + 1, counts=counts, groups=groups)
+        return ToolPage(tools=ListPage.of(found, query.page, PAGE_SIZE), counts=counts, groups=groups)
 
     def _current(self, session: Session) -> _Snapshot:
         registry, snapshot = self._engine._shared.registry, self._snapshot

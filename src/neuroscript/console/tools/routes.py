@@ -18,7 +18,7 @@ from neuroscript.console.forms.arguments_form import ACTION, ArgumentsForm
 from neuroscript.console.forms.reader import TooManyFields
 from neuroscript.console.policy.limits import limit_rows
 from neuroscript.console.rendering import fragment, message, not_found, page, redirect, render
-from neuroscript.console.routing import console_of, get, post, visitor_of
+from neuroscript.console.routing import console_of, get, is_part, post, visitor_of
 from neuroscript.console.tools.listing import Catalog, Query
 from neuroscript.console.tools.preview import is_held_back, preview_call
 from neuroscript.console.tools.results import ResultView
@@ -39,11 +39,6 @@ PICTURE_HEADERS: Final = {
     "cache-control": "private, no-store",
 }
 """Headers that let a browser show a picture, and do nothing else with it."""
-
-
-def is_part(request: Request) -> bool:
-    """Return whether JavaScript requests a part of a page."""
-    return request.headers.get("x-requested-with") == "neuroscript"
 
 
 def tool_of(request: Request) -> ToolImplementation:
@@ -75,7 +70,7 @@ def _catalog(request: Request) -> Catalog:
 
 async def index(request: Request) -> Response:
     """Show the tools that a search finds."""
-    query = Query.of(request.query_params)
+    query = Query.of(request)
     session = visitor_of(request).session
     found = await asyncio.to_thread(_catalog(request).page, session, query)
     if is_part(request):
@@ -215,12 +210,11 @@ async def activity(request: Request) -> Response:
 
 
 def _result(call: RunningCall, asked: str = "") -> dict[str, Any]:
-    """Return which form of the result is shown: text or a tree, until the user asks for another one."""
+    """Return which form of the result is shown: the most suitable one, until the user asks for another one."""
     view: ResultView | None = call.view
     if view is None:
         return {"shown_view": "", "error": call.result.error if call.result else None, "remedy": _remedy(call)}
-    first = "tree" if view.tree is not None and not view.pictures else "text"
-    return {"shown_view": asked if asked in view.views else first, "error": None, "remedy": None}
+    return {"shown_view": asked if asked in view.views else view.views[0], "error": None, "remedy": None}
 
 
 def _remedy(call: RunningCall) -> Any:
