@@ -24,6 +24,8 @@ MAX_CELL_CHARS: Final = 500
 MAX_LEAF_CHARS: Final = 5_000
 MAX_PICTURES: Final = 20
 MAX_PICTURE_BYTES: Final = 20 * 1024 * 1024
+"""Maximum number of bytes of all pictures of a result."""
+
 
 MEDIA_TYPES: Final = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -219,9 +221,11 @@ def _pictures(value: Any) -> Iterator[Picture]:
         found = [block.data for block in value.parts if isinstance(block, Image)][:MAX_PICTURES]
     else:
         return
+    left = MAX_PICTURE_BYTES
     for data in found:
         media_type = media_type_of(data)
-        if media_type and len(data) <= MAX_PICTURE_BYTES:
+        if media_type and len(data) <= left:
+            left -= len(data)
             yield Picture(data, media_type)
 
 

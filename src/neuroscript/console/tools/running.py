@@ -51,7 +51,7 @@ class RunningCall:
         messages: Level and text of what the tool has logged and printed.
         items: The items of a stream as text.
         item_count: The number of all items.
-        result: The result, or None while the call runs, or after it was cancelled.
+        result: The result without its value, which can be large; None while the call runs, or after it was cancelled.
         view: The result in the forms that suit it, or None.
         is_cancelled: Whether the user has cancelled the call.
         started: When, in seconds since 1970.
@@ -142,9 +142,9 @@ class CallWork:
     def _finish(self, result: ToolResult | None) -> None:
         call = self._call
         call.seconds = time() - call.started
-        call.result = result
-        if result is not None and result.ok:
-            call.view = view_of(result.value)
+        if result is not None:
+            call.view = view_of(result.value) if result.ok else None
+            call.result = attrs.evolve(result, value=None)
         self._is_stopped.set()
         self._emit("outcome", call)
 
