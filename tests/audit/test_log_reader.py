@@ -8,6 +8,7 @@ import resource
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from time import process_time
@@ -17,7 +18,7 @@ import pytest
 from tests.audit_records import ADD, WRITE, intent, outcome, refused
 
 from neuroscript import CallRecord, FileAudit, SqliteAudit, ToolFacts
-from neuroscript.audit import line_index, read
+from neuroscript.audit import line_index, log_reader, read
 from neuroscript.audit.call_tree import MAX_TREE_CALLS
 from neuroscript.audit.entries import Entry, calls_of, entry_of
 from neuroscript.audit.filters import RecordFilter, parse_moment
@@ -127,9 +128,13 @@ def pages(reader: LogReader, filter: RecordFilter, size: int = 7) -> list[list[E
     return forth
 
 
+@pytest.mark.parametrize("indexed", [1, 5000])
 @pytest.mark.parametrize("name", FILTERS)
-def test_pages_contain_what_a_filter_selects(name: str, log: tuple[Path, Write]) -> None:
-    """SQL and Python select the same calls, each once, newest first, on as many pages as needed."""
+def test_pages_contain_what_a_filter_selects(
+    name: str, indexed: int, log: tuple[Path, Write], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQL and Python select the same calls, each once, newest first, on as many pages as needed, with any index."""
+    monkeypatch.setattr(log_reader, "MAX_INDEXED_ROWS", indexed)
     path, write = log
     write(*records())
     reader = LogReader(path)
@@ -309,6 +314,33 @@ def test_databases_of_earlier_releases_have_no_labels(tmp_path: Path) -> None:
 
     assert len(reader.page(RecordFilter(), size=9).calls) == 1
     assert reader.page(RecordFilter(label="private"), size=9).calls == ()
+
+
+@pytest.mark.parametrize("value", ["x", b"x", 9e999, -9e999, 1e300, 2**62, -1, None, "[1]", '{"a": 1}', "\x00"])
+def test_edited_databases_can_be_read(value: object, tmp_path: Path) -> None:
+    """Whatever the columns contain, in any column that permits it."""
+    path = tmp_path / "log.db"
+    audit = SqliteAudit(path)
+    audit.write(nested(1, 0, 1))
+    audit.write(nested(2, 1, 2))
+    audit.close()
+    connection = sqlite3.connect(path)
+    names = [name for _, name, *_ in connection.execute("PRAGMA table_info(calls)") if name != "id"]
+    for name in names:
+        with suppress(sqlite3.IntegrityError):  # NULL, or the same number twice
+            connection.execute(f"UPDATE calls SET {name} = ? WHERE call = 2 OR id = 2", (value,))
+    connection.commit()
+    connection.close()
+    reader = LogReader(path)
+
+    found = reader.page(RecordFilter(), size=9).calls
+    assert len(found) == 2
+    for each in found:
+        reader.tree(each.entry)
+    for filter in FILTERS.values():
+        reader.page(filter, size=9)
+        assert reader.statistics(filter).records <= 2
+    assert reader.statistics(RecordFilter()).records == 2
 
 
 def test_other_databases_are_an_error(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from neuroscript import (
     Toolset,
     load_policy,
 )
-from neuroscript.config.policy_file import MAX_FILE_BYTES, policy_of_toml
+from neuroscript.config.policy_file import MAX_FILE_BYTES, policy_of_toml, profile_names
 from neuroscript.policy.flow_rules import FLOW_PROFILES
 from neuroscript.policy.limits import Limits
 
@@ -608,3 +608,15 @@ def test_an_engine_that_is_closed_refuses_them_all() -> None:
         ("engine.closed", "never")
     ] * 2
     assert engine.check([]) == ()
+
+
+def test_names_of_profiles_are_listed(tmp_path: Path) -> None:
+    """In the order of the file; a file with problems has none."""
+    (tmp_path / "a.toml").write_text(WHOLE)
+    (tmp_path / "b.toml").write_text("[policy]\ndeny = []\n[policy.profiles.z]\n[policy.profiles.a]\n")
+    (tmp_path / "c.toml").write_text("[policy.profiles.z]\ndenny = []\n")
+
+    assert profile_names(tmp_path / "a.toml")[0] == "careful"
+    assert profile_names(tmp_path / "b.toml") == ("z", "a")
+    with pytest.raises(SpecError):
+        profile_names(tmp_path / "c.toml")

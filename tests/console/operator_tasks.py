@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import attrs
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 from tests.browsers import WAIT_MILLISECONDS, PageOpener, current_loop, running_chromium
 from tests.console import inspector_tasks
 from tests.console.operator_counts import Effort, Operator, as_data
@@ -139,6 +139,7 @@ def resume(store: Store, operator: Operator) -> None:
     operator.click(page.get_by_role("link", name="friday"))
     operator.click(page.get_by_role("button", name="Resume"))
     expect(page.get_by_text("The plan succeeded.")).to_be_visible(timeout=WAIT_MILLISECONDS)
+    expect(page.get_by_text("order 7 is with Parcel Express, worth 31.5 EUR")).to_be_visible()
 
 
 def compare(store: Store, operator: Operator) -> None:
@@ -199,9 +200,9 @@ def do(task: Task, store: Store, page: Page) -> Effort:
     return operator.effort()
 
 
-def sign_in(store: Store, open_page: PageOpener) -> Page:
+def sign_in(store: Store, open_page: PageOpener, context: BrowserContext | None = None) -> Page:
     """Open the console in a browser that is signed in, which is not counted."""
-    page = open_page(store.console.link())
+    page = open_page(store.console.link(), context)
     page.wait_for_url(lambda url: "/enter" not in url)
     return page
 

@@ -13,6 +13,7 @@ from time import sleep
 from typing import Any, Final
 
 import attrs
+from tests.console import store_plugin
 from tests.console.conftest import ServedConsole, serving
 from tests.console.store_history import line_of_deletion, write_damaged_copy, write_log
 
@@ -160,10 +161,15 @@ class Store:
         """The engine with its tools."""
         return self.console.engine
 
-    def request(self, tool: str, arguments: dict[str, Any]) -> Caller:
-        """Start a call that needs an approval, in the program of somebody else, and return when it waits."""
+    def request(self, tool: str, arguments: dict[str, Any], session: str = "agent-support") -> Caller:
+        """Start a call that needs an approval, in a session of an agent, and return when it waits."""
+
+        def call() -> Any:
+            with self.engine.session(id=session) as opened:
+                return opened.call_named(tool, arguments)
+
         before = len(self.inbox)
-        caller = Caller.start(lambda: self.engine.call_named(tool, arguments))
+        caller = Caller.start(call)
         while len(self.inbox) == before and caller.thread.is_alive():
             sleep(0.005)
         return caller
@@ -238,11 +244,11 @@ def opened(directory: Path, **settings: Any) -> Iterator[Store]:
     inbox = Inbox()
     log = directory / "audit.jsonl"
     engine = Engine(
+        toolsets=[store_plugin.store],
         policy=attrs.evolve(load_policy(directory / "policy.toml"), approver=inbox),
         host=Host(sandbox_dir=directory / "sandbox"),
         audit=FileAudit(log, key=KEY),
     )
-    engine.load_plugin(PLUGIN)
     assert add_servers(engine, directory / "policy.toml") == ()  # accepts the definitions of a new server
     changed = [{**STOCK[0], "description": f"{STOCK[0]['description']}{CHANGED}"}, STOCK[1]]
     (directory / "stock.json").write_text(json.dumps(changed))

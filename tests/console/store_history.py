@@ -81,7 +81,7 @@ def write_log(path: Path, key: bytes | None = None, *, now: datetime | None = No
 
 
 def write_damaged_copy(path: Path, copy: Path, line: int) -> None:
-    """Copy a log, with another session in one of its records, as somebody would who wants to hide a call."""
+    """Copy a log, with another session in one of its records, as an attacker would who wants to hide a call."""
     lines = path.read_text().splitlines(keepends=True)
     changed = lines[line - 1].replace(CULPRIT, SESSIONS[0])
     assert changed != lines[line - 1]

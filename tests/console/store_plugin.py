@@ -7,7 +7,7 @@ from typing import Annotated, Final, NotRequired, TypedDict
 
 from neuroscript import Arg, Runtime, ToolFailed, ToolPolicy, Toolset
 
-store = Toolset("store")
+store = Toolset("store", origin="store-tools")
 PRICES: Final = {"pen": 1.5, "book": 12.0, "lamp": 30.0}
 
 

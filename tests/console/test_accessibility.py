@@ -21,7 +21,8 @@ DESKTOP: Final = {"width": 1280, "height": 900}
 COLOURS: Final = ("color-contrast", "link-in-text-block")
 """The rules of axe-core whose outcome depends on the theme."""
 
-MAX_TABS: Final = 250
+MAX_TABS: Final = 250 if ALL else 40
+"""Maximum number of controls of a page that are reached by the keyboard."""
 
 
 def text(place: str) -> str:
@@ -109,19 +110,24 @@ def survey(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Survey
     with current_loop(browser), world_with(tmp_path_factory.mktemp("world"), text) as world:
         page = opener(world.served.link())
         page.wait_for_url(lambda url: "/enter" not in url)
+        known = set()
         for visit in visits(world, text):
-            if not visit.is_part:
-                page.set_viewport_size(DESKTOP)  # type: ignore[arg-type]
-                show(page, world.served.url, visit)
+            if visit.is_part:
+                continue
+            page.set_viewport_size(DESKTOP)  # type: ignore[arg-type]
+            show(page, world.served.url, visit)
+            kind = page.title() if not ALL else visit
+            if kind not in known:
                 found.check(page, visit.path)
+            known.add(kind)
         opener.close()
     return found
 
 
 def test_no_page_has_violations(survey: Survey) -> None:
-    """In both themes, on a wide screen and on a phone."""
+    """In both themes, on a wide screen and on a phone. All pages are checked, or one of each title."""
     assert {key: violations for key, violations in survey.violations.items() if violations} == {}
-    assert len(survey.violations) > 100
+    assert len(survey.violations) > 75
 
 
 def test_no_page_scrolls_sideways(survey: Survey) -> None:

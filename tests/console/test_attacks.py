@@ -110,9 +110,9 @@ def test_form_without_the_token_of_its_browser_is_refused(console: ServedConsole
 
 def test_browser_that_is_not_signed_in_can_do_nothing(console: ServedConsole) -> None:
     """Each route leads to the page for signing in, except those that it consists of."""
-    headers = {"origin": console.url}
-    posts = {name: httpx.post(console.url + path, headers=headers) for name, path in POSTS.items()}
-    gets = {name: httpx.get(console.url + path) for name, path in GETS.items()}
+    with httpx.Client(base_url=console.url, headers={"origin": console.url}) as http:
+        posts = {name: http.post(path) for name, path in POSTS.items()}
+        gets = {name: http.get(path) for name, path in GETS.items()}
     answers = {name: (each.status_code, each.headers.get("location")) for name, each in {**posts, **gets}.items()}
     open_routes = {
         "access.sign_in": (200, None),
@@ -124,20 +124,30 @@ def test_browser_that_is_not_signed_in_can_do_nothing(console: ServedConsole) ->
 
 
 def test_role_limits_what_a_user_can_do(console: ServedConsole) -> None:
-    """A viewer may change only what concerns the own browser."""
-    vera = User("vera", "viewer")
-    statuses = {name: console.sign_in(vera).post(path).status_code for name, path in POSTS.items()}
-    accepted = {name for name, status in statuses.items() if status != 403}
+    """A viewer may change only what concerns the own browser, and only an approver may approve."""
+    accepted = {}
+    for role in ("viewer", "operator", "approver"):
+        client = console.sign_in(User("vera", role))
+        names = sorted(POSTS, key=lambda name: name == "access.sign_out")  # nothing is accepted after it
+        statuses = {name: client.post(POSTS[name]).status_code for name in names}
+        accepted[role] = {name for name, status in statuses.items() if status != 403} | {"access.sign_in_action"}
 
-    assert accepted == {*VIEWER_POSTS}
+    assert accepted["viewer"] == {*VIEWER_POSTS, "access.sign_in_action"}
+    assert accepted["operator"] == {*POSTS} - {*APPROVER_POSTS}
+    assert accepted["approver"] == {*POSTS}
 
 
 VIEWER_POSTS: Final = (
-    *("access.link", "access.theme", "access.sign_out"),
-    *("audit.verify", "policy.compare_texts", "policy.explain", "policy.explain_live"),
-    *("tools.check", "tools.fields", "tools.form"),
+    *("access.link", "access.theme", "access.sign_out", "audit.verify"),
+    *("policy.compare_texts", "policy.explain", "policy.explain_live", "tools.check", "tools.fields", "tools.form"),
 )
-"""Forms that every user may send."""
+"""Forms that every user may send: they change nothing but the own browser."""
+
+APPROVER_POSTS: Final = (
+    *("approvals.answer_live", "approvals.answer_stored", "approvals.check", "approvals.submit_change"),
+    *("approvals.change_fields", "approvals.check_change", "health.accept"),
+)
+"""Forms that only an approver may send."""
 
 
 class Attacker(BaseHTTPRequestHandler):
@@ -325,7 +335,7 @@ def test_own_names_of_this_machine_are_accepted(console: ServedConsole) -> None:
 def test_each_response_is_protected(console: ServedConsole, client: Client) -> None:
     """Pages, static files, refusals and errors: no framing, no guessing of types, no script but ours, no cache."""
     responses = {
-        **{name: client.get(path) for name, path in GETS.items()},
+        **{name: beginning(client, path) for name, path in GETS.items()},
         **{f"post {name}": client.http.post(path) for name, path in POSTS.items()},
         "static": client.get("/static/console.js"),
         "versioned": client.get("/static/console.js?v=1"),
@@ -347,6 +357,12 @@ def test_each_response_is_protected(console: ServedConsole, client: Client) -> N
         HEADERS["content-security-policy"]
     }
     assert not re.search("unsafe|data:|blob:|[*]|https?:", HEADERS["content-security-policy"])
+
+
+def beginning(client: Client, path: str) -> httpx.Response:
+    """Return a response without its body, which may be an endless stream of events."""
+    with client.http.stream("GET", path) as response:
+        return response
 
 
 def test_no_response_leads_to_another_site(console: ServedConsole, client: Client) -> None:

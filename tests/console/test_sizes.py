@@ -100,7 +100,7 @@ def areas_of(console: ServedConsole) -> Any:
 def shortest(client: Any, path: str) -> float:
     """Return the shortest time of some requests, in seconds."""
     times = []
-    for _ in range(5):
+    for _ in range(10):
         started = perf_counter()
         client.get(path, follow_redirects=True)
         times.append(perf_counter() - started)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 from urllib.parse import quote, urlencode
@@ -25,7 +26,7 @@ class Visit:
         form: What a POST sends; None for a GET.
         is_part: Whether the response is a part of a page.
         leads_to: The route of the page that a form leads to.
-        waits_for: The place whose text the page shows at last.
+        waits_for: A text that the page shows at last.
     """
 
     route: str
@@ -101,19 +102,24 @@ def plan_visits(world: World, text: Text) -> Iterator[Visit]:
     """Return requests about plans and traces, and a run."""
     files = sorted(path.name for path in (world.directory / "plans").glob("*.toml"))
     digest = load_plan(world.directory / "plans" / "greeting.toml").digest
-    inputs = as_json({"who": text("plan-argument")})
-    wrong = {"digest": digest, "inputs": as_json({text("unknown-input"): 1})}
+    sent = {"digest": digest, "$do": "run", "$edited": "json"}
+    right = {**sent, "$json": as_json({"who": text("plan-argument")})}
+    wrong = {**sent, "$json": as_json({text("unknown-input"): 1})}
+    fields = {**sent, "$edited": "form", "$do": "show", "arg.who": text("plan-field")}
     yield Visit("plans.index", "/plans")
     for name in files:
         yield Visit("plans.show", f"/plans/files/{quote(name)}")
     yield Visit("plans.show", f"/plans/files/{quote(text('unknown-plan'), safe='')}")
+    yield Visit("plans.form", "/plans/files/greeting.toml/form", fields)
+    yield Visit("plans.fields", "/plans/files/greeting.toml/fields", fields, is_part=True)
+    yield Visit("plans.check", "/plans/files/greeting.toml/check", wrong, is_part=True)
     yield Visit("plans.run", "/plans/files/greeting.toml/run", wrong)
     yield Visit(
         "plans.run",
         "/plans/files/greeting.toml/run",
-        {"digest": digest, "inputs": inputs},
+        right,
         leads_to="plans.activity",
-        waits_for="plan-value",
+        waits_for="The plan succeeded",
     )
     yield Visit("plans.run_trace", "+/trace")
     yield Visit("plans.save", "+", {"name": text("trace-name")})
@@ -160,13 +166,18 @@ def approval_visits(world: World, text: Text) -> Iterator[Visit]:
     yield Visit("approvals.count", "/approvals/count", is_part=True)
     yield Visit("approvals.live", f"/approvals/live/{live.id}")
     yield Visit("approvals.live", f"/approvals/live/{quote(text('unknown-request'), safe='')}")
-    yield Visit("approvals.check_live", f"/approvals/live/{live.id}/check", form, is_part=True)
+    yield Visit("approvals.check", f"/approvals/live/{live.id}/check", form, is_part=True)
+    changed = {"digest": live.request.digest, "$edited": "json", "$json": arguments["arguments"], "$do": "show"}
+    yield Visit("approvals.change", f"/approvals/live/{live.id}/change")
+    yield Visit("approvals.submit_change", f"/approvals/live/{live.id}/change", changed)
+    yield Visit("approvals.change_fields", f"/approvals/live/{live.id}/change/fields", changed, is_part=True)
+    yield Visit("approvals.check_change", f"/approvals/live/{live.id}/change/check", changed, is_part=True)
     yield Visit("approvals.answer_live", f"/approvals/live/{live.id}", {**form, "verdict": "modify"})
     for path in sorted((world.directory / "approvals").glob("*.json")):
         address = f"/approvals/stored/{quote(path.name)}"
         digest = json.loads(path.read_text())["digest"]
         yield Visit("approvals.stored", address)
-        yield Visit("approvals.check_stored", f"{address}/check", arguments, is_part=True)
+        yield Visit("approvals.check", f"{address}/check", arguments, is_part=True)
         yield Visit("approvals.answer_stored", address, {"digest": digest, **arguments, "verdict": "modify"})
     (path, _) = sorted((world.directory / "approvals").glob("*.json"))
     answer = {"digest": json.loads(path.read_text())["digest"], "verdict": "approve"}
@@ -184,8 +195,10 @@ def audit_visits(world: World, text: Text) -> Iterator[Visit]:
     yield Visit("audit.index", "/audit")
     yield Visit("audit.index", "/audit?part=rows", is_part=True)
     yield Visit("audit.index", f"/audit?{query}")
-    for number in (1, 2, 3):
-        yield Visit("audit.call", f"/audit/calls/{number}")
+    listed = world.served.sign_in().get("/audit").text
+    for address in sorted(set(re.findall(r"/audit/calls/\d+", listed))):
+        yield Visit("audit.call", address)
+    yield Visit("audit.line", "/audit/lines/2")
     yield Visit("audit.statistics", "/audit/statistics")
     yield Visit("audit.verification", "/audit/verification")
     yield Visit("audit.verify", "/audit/verification", {"head": text("head")})
@@ -215,7 +228,7 @@ def show(page: Page, base: str, visit: Visit) -> None:
         with page.expect_navigation():
             page.evaluate(SEND_FORM, [address_of(page, base, visit), visit.form])
     if visit.waits_for:
-        page.get_by_text(visit.waits_for).first.wait_for()
+        page.get_by_text(visit.waits_for).first.wait_for(state="attached")
 
 
 def address_of(page: Page, base: str, visit: Visit) -> str:

@@ -208,7 +208,7 @@ def write_plans(directory: Path, text: Text) -> None:
         status="failed",
         nodes=(
             NodeTrace(
-                text("trace-node"), text("trace-tool"), "failed", (), {text("trace-key"): text("trace-value")}, None,
+                "first", text("trace-tool"), "failed", (), {text("trace-key"): text("trace-value")}, None,
                 {"code": text("trace-code"), "message": text("trace-message"), "retry": "never"}, "",
                 (Attempt(1, None, 5.0, 0.5, text("attempt-code")),),
             ),
@@ -218,7 +218,8 @@ def write_plans(directory: Path, text: Text) -> None:
         started=5.0,
         seconds=4.0,
     )  # fmt: skip
-    for name in ("one.json", "two.json"):
+    named = f"{text('trace-file').replace('/', '')[:120]}.json"
+    for name in ("one.json", "two.json", named):
         save_trace(attrs.evolve(trace, output=text(f"output-{name[:3]}")), directory / name)
 
 

@@ -155,7 +155,7 @@ def test_sentences_name_the_layer_that_has_the_rule() -> None:
 
 
 def test_comparison_lists_tools_with_another_verdict() -> None:
-    """A tool that another pattern allows is no difference; a wider grant is."""
+    """A tool that another pattern allows is not a difference; a wider grant is."""
     before = policy_of_toml("policy.deny = ['box.add']\npolicy.grants = ['fs:read:a']")
     after = policy_of_toml("policy.allow = ['box.*']\npolicy.grants = ['fs:read:**']\npolicy.trusted = true")
     with engine_of(before) as engine:

@@ -238,6 +238,7 @@ PACKAGE_QUIET = {
     "neuroscript.engine.suspended.find_problem", "neuroscript.engine.suspended.request_of",
     "neuroscript.llm.turn_record.TurnRecord.__init__", "neuroscript.console.chat.exchanges.discreet",
     "neuroscript.console.chat.exchanges.started_call", "neuroscript.console.approvals.answers.validate",
+    "neuroscript.console.approvals.answers.check_arguments",
     "neuroscript.console.approvals.requests.stored_entry",
     "neuroscript.calls.spill_writer.ResultFile.__init__", "neuroscript.calls.spill_writer.SpillingCollector.__init__", "neuroscript.calls.spill_writer.spill_result",
     "neuroscript.console.effects.harmless_tools",

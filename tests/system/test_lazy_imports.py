@@ -73,6 +73,7 @@ LAZY_IMPORTS: Final = {
     "cli.tools.list": (
         "cli.env.engine engine.explanation.tool_sources formats.one_line policy.isolation tools.search tools.serialization"
     ),
+    "cli.web.command": "console.application console.inbox console.users",
     "coercion.constraints": "coercion.problems coercion.refinements coercion.rule_text",
     "coercion.plain_data": "coercion.content",
     "coercion.refinements": "coercion.rule_text coercion.unions",

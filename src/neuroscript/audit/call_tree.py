@@ -14,6 +14,9 @@ MAX_PARENTS: Final = 64
 MAX_TREE_CALLS: Final = 500
 """Maximum number of calls in a tree."""
 
+MAX_NUMBER: Final = 2**62
+"""Numbers from which on a value is shown as 0."""
+
 COLUMNS: Final = "id, call, parent, kind, tool, code, rule, time, seconds"
 BY_NUMBER: Final = f"SELECT {COLUMNS} FROM calls WHERE run = ? AND call = ? AND call > 0 LIMIT 1"  # noqa: S608
 NESTED: Final = f"""
@@ -75,7 +78,9 @@ def _call(connection: sqlite3.Connection, run: str, call: int) -> CallNode | Non
 
 def _node(row: tuple[object, ...]) -> CallNode:
     """Return a row as a call; in a database that was edited, values can have any type."""
-    id, call, parent, time, seconds = (each if isinstance(each, (int, float)) else 0 for each in (*row[:3], *row[7:]))
+    id, call, parent, time, seconds = (
+        each if isinstance(each, (int, float)) and abs(each) < MAX_NUMBER else 0 for each in (*row[:3], *row[7:])
+    )
     kind, tool, code, rule = (each if isinstance(each, str) else "" for each in row[3:7])
     return CallNode(int(id), int(call), int(parent), kind, tool, code, rule, float(time), float(seconds))
 

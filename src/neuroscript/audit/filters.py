@@ -22,6 +22,10 @@ FORMS: Final = "expected a date such as 2026-11-27, or a time such as 2026-11-27
 DAY: Final = timedelta(days=1)
 
 
+Conditions = tuple[list[str], list[object]]
+"""Conditions on rows in SQL, which must all hold, and their parameters."""
+
+
 @attrs.frozen
 class RecordFilter:
     """Which calls of an audit log are selected; an empty string and None select all.
@@ -59,17 +63,37 @@ class RecordFilter:
             and (self.until is None or entry.time < self.until)
         )
 
-    def conditions(self, tools: list[str], codes: list[str], labels: list[str]) -> tuple[list[str], list[object]]:
-        """Return conditions on rows in SQL, which must all hold, and their parameters.
+    @property
+    def uses_index(self) -> bool:
+        """Whether the index of tools, which contains times, finds some of the conditions."""
+        return bool(self.tool) or self.since is not None or self.until is not None
+
+    def indexed_conditions(self, tools: list[str], *, is_hinted: bool = True) -> Conditions:
+        """Return the conditions on tools and times, which the index of both can find.
 
         Args:
             tools: All names of tools in the table. A pattern becomes a list of names, because an index can find those.
+            is_hinted: Whether SQLite may use the index; otherwise it reads the rows in the order of their ids.
+        """
+        found: list[tuple[str, list[object]]] = []
+        plus = "" if is_hinted else "+"  # a column with a sign is an expression, which no index finds
+        if self.tool or (is_hinted and self.uses_index):
+            chosen = [each for each in tools if not self.tool or fnmatchcase(each, self.tool)]
+            found.append(_one_of(f"{plus}tool", chosen))
+        if self.since is not None:
+            found.append((f"{plus}time >= ?", [self.since]))
+        if self.until is not None:
+            found.append((f"{plus}time < ?", [self.until]))
+        return _joined(found)
+
+    def other_conditions(self, codes: list[str], labels: list[str]) -> Conditions:
+        """Return the other conditions.
+
+        Args:
             codes: All codes in the table.
             labels: All values of the column ``labels`` that are in the table.
         """
         found: list[tuple[str, list[object]]] = []
-        if self.tool or self.since is not None or self.until is not None:  # the index of tools contains times
-            found.append(_one_of("tool", [each for each in tools if not self.tool or fnmatchcase(each, self.tool)]))
         if self.code:
             found.append(_one_of("code", [each for each in codes if fnmatchcase(each, self.code)]))
         if self.label:
@@ -80,11 +104,7 @@ class RecordFilter:
             found.append(("session = ?", [self.session]))
         if self.outcome:
             found.append(OUTCOME_CONDITIONS[self.outcome])
-        if self.since is not None:
-            found.append(("time >= ?", [self.since]))
-        if self.until is not None:
-            found.append(("time < ?", [self.until]))
-        return [condition for condition, _ in found], [each for _, parameters in found for each in parameters]
+        return _joined(found)
 
 
 _PLACES: Final = ", ".join("?" * len(COMPLETED))
@@ -95,6 +115,10 @@ OUTCOME_CONDITIONS: Final[dict[str, tuple[str, list[object]]]] = {
     "refused": ("kind = 'refused'", []),
     "unfinished": ("kind = 'intent'", []),
 }
+
+
+def _joined(found: list[tuple[str, list[object]]]) -> Conditions:
+    return [condition for condition, _ in found], [each for _, parameters in found for each in parameters]
 
 
 def _one_of(column: str, values: list[str]) -> tuple[str, list[object]]:

@@ -14,8 +14,8 @@ from typing import Any, Final, Protocol
 import attrs
 
 from neuroscript.audit.call_tree import CallNode, call_tree
-from neuroscript.audit.entries import Entry, entry_of
-from neuroscript.audit.filters import RecordFilter
+from neuroscript.audit.entries import MAX_TIME_SECONDS, Entry, entry_of
+from neuroscript.audit.filters import Conditions, RecordFilter
 from neuroscript.audit.line_index import LineIndex
 from neuroscript.audit.reader import is_database, open_database, open_log, rows_of, unreadable_error
 from neuroscript.audit.sqlite import has_labels
@@ -23,6 +23,9 @@ from neuroscript.audit.statistics import AuditStats, Timeline
 
 MAX_NAMES: Final = 5_000
 """Maximum number of different tools, codes and label lists that patterns are compared with."""
+
+MAX_INDEXED_ROWS: Final = 5_000
+"""Number of rows from which on the index of tools and times is not used."""
 
 BATCH: Final = 500
 """Number of records that are read at once to go through many."""
@@ -43,7 +46,12 @@ WITH RECURSIVE names (name) AS (
 """
 LABELS: Final = "SELECT DISTINCT labels FROM calls WHERE labels <> '[]' LIMIT ?"
 
-NUMBERS: Final = "SELECT kind, tool, code, rule, run, call, time, seconds FROM calls"
+TIME: Final = f"max({-MAX_TIME_SECONDS:.0f}.0, min({MAX_TIME_SECONDS:.0f}.0, CAST(time AS REAL)))"
+SECONDS: Final = f"max({-MAX_TIME_SECONDS:.0f}.0, min({MAX_TIME_SECONDS:.0f}.0, CAST(seconds AS REAL)))"
+"""Numbers, whatever a database that was edited contains."""
+
+NUMBERS: Final = f"SELECT kind, tool, code, rule, run, call, {TIME}, {SECONDS} FROM calls"  # noqa: S608
+BOUNDS: Final = f"SELECT min({TIME}), max({TIME}) FROM calls"  # noqa: S608
 
 
 @attrs.frozen
@@ -229,13 +237,14 @@ class LogReader:
         """Return the numbers of the selected calls, with a timeline."""
         with self._connected() as connection:
             where, parameters = _where(connection, filter, [])
-            bounds = f"SELECT min(time), max(time) FROM calls{where}"  # noqa: S608
-            first, last = connection.execute(bounds, parameters).fetchone()
+            first, last = connection.execute(BOUNDS + where, parameters).fetchone()
             numbers = AuditStats()
             if first is not None:
-                numbers.timeline = Timeline.between(float(first), float(last))
+                numbers.timeline = Timeline.between(first, last)
             for kind, tool, code, rule, run, call, time, seconds in connection.execute(NUMBERS + where, parameters):
-                numbers.add(kind, tool, code, rule, (run, call), time, seconds or 0.0)
+                if not (type(tool) is type(code) is type(rule) is str):  # the database was edited
+                    tool, code, rule = f"{tool}", f"{code}", f"{rule}"
+                numbers.add(kind, tool, code, rule, (run, call), time or 0.0, seconds or 0.0)
         numbers.finish()
         return numbers
 
@@ -275,13 +284,27 @@ def _where(
     connection: sqlite3.Connection, filter: RecordFilter, limits: list[tuple[str, int]]
 ) -> tuple[str, tuple[object, ...]]:
     """Return the conditions of a query, and their parameters."""
-    tools = _texts(connection, TOOLS) if filter.tool or filter.since is not None or filter.until is not None else []
     codes = ["ok", *_texts(connection, CODES)] if filter.code else []
     labels = _texts(connection, LABELS) if filter.label and has_labels(connection) else []
-    conditions, parameters = filter.conditions(tools, codes, labels)
-    conditions += [condition for condition, _ in limits]
+    conditions, parameters = _indexed(connection, filter)
+    others, more = filter.other_conditions(codes, labels)
+    conditions = [*conditions, *others, *(condition for condition, _ in limits)]
     where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-    return where, (*parameters, *(value for _, value in limits))
+    return where, (*parameters, *more, *(value for _, value in limits))
+
+
+def _indexed(connection: sqlite3.Connection, filter: RecordFilter) -> Conditions:
+    """Return the conditions on tools and times, so that the index is used only if it selects few rows.
+
+    To fetch a row through an index takes ten times as long as the next row.
+    """
+    if not filter.uses_index:
+        return [], []
+    tools = _texts(connection, TOOLS)
+    conditions, parameters = filter.indexed_conditions(tools)
+    count = f"SELECT count(*) FROM (SELECT 1 FROM calls WHERE {' AND '.join(conditions)} LIMIT ?)"  # noqa: S608
+    (found,) = connection.execute(count, (*parameters, MAX_INDEXED_ROWS)).fetchone()
+    return filter.indexed_conditions(tools, is_hinted=found < MAX_INDEXED_ROWS)
 
 
 def _texts(connection: sqlite3.Connection, query: str, most: int = MAX_NAMES) -> list[str]:

@@ -16,12 +16,13 @@ from starlette.responses import Response
 from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
-from neuroscript.coercion.parameters import FLAG, instance, require
+from neuroscript.coercion.parameters import FLAG, instance, optional, require
 from neuroscript.console import access
 from neuroscript.console.activities import Activity
 from neuroscript.console.approvals.requests import waiting_count
 from neuroscript.console.areas import AREAS
 from neuroscript.console.console import Console, Settings
+from neuroscript.console.inbox import Inbox
 from neuroscript.console.rendering import STATIC, event_stream, message, not_found, redirect
 from neuroscript.console.routing import VISITOR, get, post, visitor_of
 from neuroscript.console.users import User
@@ -40,7 +41,7 @@ def app(
     audit: Iterable[str | os.PathLike[str]] = (),
     audit_key: bytes | None = None,
     approvals: str | os.PathLike[str] | None = None,
-    inbox: Any = None,
+    inbox: Inbox | None = None,
     plans: str | os.PathLike[str] | None = None,
     runs: str | None = None,
     policy_file: str | os.PathLike[str] | None = None,
@@ -79,6 +80,7 @@ def app(
     """
     users = tuple(users)
     require("app", engine=(engine, instance(Engine)), run_effects=(run_effects, FLAG), is_local=(is_local, FLAG))
+    require("app", inbox=(inbox, optional(instance(Inbox))))
     if not (is_local or authenticate is not None or any(user.token for user in users)):
         raise ValueError("a console that other machines can reach needs users with tokens")
     settings = Settings(

@@ -64,8 +64,12 @@ class BackgroundJobs:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def get(self, key: Hashable) -> BackgroundJob | None:
-        """Return the latest job for a key, or None."""
-        return self._known.get(key)
+        """Return the latest job for a key as it is now, or None.
+
+        The job itself may end while a page is rendered, which would then show neither that it runs nor its result.
+        """
+        job = self._known.get(key)
+        return None if job is None else attrs.evolve(job)  # reads `ended` before `result`
 
     def start(self, key: Hashable, work: Callable[[], Any]) -> BackgroundJob:
         """Start a job, unless one for the same key runs, and return it or the one that runs."""

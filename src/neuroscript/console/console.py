@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import attrs
 
+from neuroscript.console.inbox import EndedRequest, Inbox
 from neuroscript.console.rate_limits import PeerBuckets
 from neuroscript.console.users import LOCAL_USER, User
 from neuroscript.console.visitor import Visitor, Visitors
@@ -38,7 +39,7 @@ class Settings:
     runs: str | None = attrs.field(default=None, repr=False)
     policy_file: Path | None = None
     model: Any = attrs.field(default=None, repr=False)
-    inbox: Any = attrs.field(default=None, repr=False)
+    inbox: Inbox | None = attrs.field(default=None, repr=False)
     checks: Callable[[], Any] | None = attrs.field(default=None, repr=False)
     servers: Any = attrs.field(default=None, repr=False)
     lock: Path | None = None
@@ -53,6 +54,7 @@ class Console:
         settings: How it was created.
         visitors: The browsers that are signed in.
         threads: Run tools and jobs that can be slow.
+        answered: How suspended calls were answered here, by the names of their files; only the last ones.
         failures: Counts attempts to sign in that failed, by address.
     """
 
@@ -60,6 +62,7 @@ class Console:
     settings: Settings
     visitors: Visitors = attrs.field(factory=Visitors)
     threads: WorkThreads = attrs.field(factory=WorkThreads, repr=False)
+    answered: dict[str, EndedRequest] = attrs.field(factory=dict, repr=False)
     failures: PeerBuckets = attrs.field(factory=lambda: PeerBuckets(0.2, 10), repr=False)
     _links: dict[str, tuple[User, float]] = attrs.field(factory=dict, repr=False)
 

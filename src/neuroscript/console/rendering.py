@@ -6,7 +6,9 @@ from collections.abc import AsyncIterator, Mapping
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
+from time import time
 from typing import Any, Final
+from urllib.parse import urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -17,7 +19,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response, Stream
 from neuroscript import __version__
 from neuroscript.console.routing import console_of, visitor_of
 from neuroscript.console.visitor import MAX_STREAMS
-from neuroscript.io.text import several_lines
+from neuroscript.io.text import duration, several_lines, utc_time
 
 DIRECTORY: Final = Path(__file__).parent
 STATIC: Final = DIRECTORY / "static"
@@ -79,9 +81,7 @@ def render(request: Request, template: str, **context: Any) -> str:
         "areas": request.app.state.areas if visitor else (),
         "console": console_of(request),
         "waiting_approvals": request.app.state.waiting_approvals,
-        "path": request.url.path,
         "version": __version__,
-        "request_names": lambda: request.app.state.path_names,
         "visitor_id": lambda: visitor.id if visitor else "",
     }
     return environment().get_template(template).render({**shared, **context})
@@ -92,8 +92,6 @@ def path_for(request: Request, name: str, /, **params: Any) -> str:
 
     Parameters that are not part of the path become the query; those that are None or ``""`` are left out.
     """
-    from urllib.parse import urlencode
-
     names = request.app.state.path_names[name]
     inside = {key: str(value) for key, value in params.items() if key in names}
     query = {key: value for key, value in params.items() if key not in names and value not in (None, "")}
@@ -117,8 +115,32 @@ def environment() -> Environment:
         lstrip_blocks=True,
         finalize=_visible,
     )
-    found.filters["shown"] = several_lines
+    found.globals |= {"moment": moment, "age": age, "duration": duration}
     return found
+
+
+def moment(seconds: float) -> Markup:
+    """Return a time in UTC as HTML.
+
+    >>> print(moment(1_700_000_000))
+    <time datetime="2023-11-14T22:13:20Z">2023-11-14 22:13:20Z</time>
+    """
+    text = utc_time(seconds)
+    return Markup('<time datetime="{}">{}</time>').format(text.replace(" ", "T"), text)
+
+
+def age(seconds: float) -> str:
+    """Return how long ago a time was.
+
+    >>> age(time() - 90)
+    '1 minute ago'
+    """
+    passed = max(0, int(time() - seconds))
+    for size, unit in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
+        if passed >= size:
+            count = passed // size
+            return f"{count} {unit}{'' if count == 1 else 's'} ago"
+    return "just now" if passed < 5 else f"{passed} seconds ago"
 
 
 def _visible(value: Any) -> Any:

@@ -45,6 +45,11 @@ def visitor_of(request: Request) -> Visitor:
     return cast("Visitor", visitor)
 
 
+def is_part(request: Request) -> bool:
+    """Return whether JavaScript requests a part of a page."""
+    return request.headers.get("x-requested-with") == "neuroscript"
+
+
 def get(path: str, handler: Get, name: str, *, role: Role | None = "viewer") -> Route:
     """Return a route that only reads.
 

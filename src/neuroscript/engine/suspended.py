@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from neuroscript.approval.pending import PendingApproval
 from neuroscript.approval.pending_files import PendingFile, claim
 from neuroscript.approval.request import Approval, ApprovalRequest
@@ -47,7 +49,9 @@ def request_of(session: Session, pending: PendingApproval) -> ApprovalRequest:
     return pending_request(session, session._entry(pending.tool).pipeline, pending)
 
 
-def resume_once(session: Session, stored: PendingFile, answer: Approval) -> ToolResult | None:
+def resume_once(
+    session: Session, stored: PendingFile, answer: Approval, on_claim: Callable[[], object] | None = None
+) -> ToolResult | None:
     """Run a suspended call with an answer, or return None if another user or process has answered it.
 
     The file is removed before the call runs. It is written again if the answer turns out to be invalid, so that the
@@ -56,10 +60,13 @@ def resume_once(session: Session, stored: PendingFile, answer: Approval) -> Tool
     Args:
         session: A session with the id of the suspended call.
         stored: The file, with a call.
+        on_claim: Called when this answer is the first one, before the call runs.
     """
     pending = stored.pending
     if pending is None or not claim(stored.path):
         return None
+    if on_claim is not None:
+        on_claim()
     result = session.resume(pending, answer)
     is_stale = result.error is not None and result.error.code == "policy.stale"
     if is_stale or (answer.verdict == "modify" and isinstance(result.error, ArgumentError)):

@@ -283,6 +283,7 @@ def test_notification_is_asked_for_by_a_button(desk: ServedDesk, open_page: Page
     call.result()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_pages_are_accessible(theme: Any, desk: ServedDesk, open_page: PageOpener) -> None:
     """axe finds nothing on the list, on a page of one request, and after an end."""
@@ -301,3 +302,18 @@ def test_pages_are_accessible(theme: Any, desk: ServedDesk, open_page: PageOpene
     assert [] == problems
     for call in calls:
         call.result()
+
+
+def test_users_see_who_answered_a_stored_call(desk: ServedDesk, open_page: PageOpener) -> None:
+    """On the card of the other browser, and after an answer that came too late."""
+    desk.suspend("desk.delete", "a")
+    ada, bob = inbox_page(desk, open_page, ADA), inbox_page(desk, open_page, BOB)
+    late = inbox_page(desk, open_page, BOB, java_script_enabled=False)
+    ada.get_by_role("button", name="Approve once").click()
+    expect(ada.locator("pre")).to_have_text("deleted a")
+    expect(card(bob)).to_contain_text("Ada approved this call at")
+    late.get_by_role("button", name="Approve once").click()
+
+    expect(late.locator(".panel")).to_contain_text("Ada approved this call at")
+    assert [("a", False)] == desk.ran
+    open_page.take_problems()  # the browser logs the status 409

@@ -135,6 +135,7 @@ def test_form_that_is_no_answer_approves_nothing(
 
     assert (status, [], 1) == (response.status_code, desk.ran, len(desk.inbox))
     assert text in text_of(response.text)
+    assert fields.get("arguments", "") in unescape(response.text)  # what the user wrote is not lost
     desk.answer(waiting, desk_answer("reject"))
     call.result()
 

@@ -140,7 +140,9 @@ def test_tool_with_effects_is_not_offered(make_chat: MakeChat, server: ModelServ
     expect(page.locator(".chat-text")).to_have_text("I cannot.")
     expect(page.locator(".chat-call .badge")).to_have_text("refused")
     expect(page.locator(".chat-call")).to_contain_text("start the console with --run-effects")
-    expect(page.locator(".chat-about")).to_contain_text("may call 4 tools, only ones that declare to have no effects")
+    expect(page.locator(".chat-about")).to_contain_text(
+        "may call 4 tools. This console runs only tools that declare that they change nothing"
+    )
     assert [] == place.ran
     offered = {each["function"]["name"] for each in server.requests[0].body["tools"]}
     assert "shop__order" not in offered
@@ -182,7 +184,7 @@ def test_chat_without_javascript(make_chat: MakeChat, server: ModelServer, open_
     page = place.page(open_page, java_script_enabled=False)
     send(page, "Look")
     until(lambda: place.inbox.waiting)
-    page.get_by_role("link", name="Look again").click()
+    page.get_by_role("link", name="Load this page again").click()
     page.get_by_role("button", name="Approve once").click()
     (visitor,) = place.served.app.console.visitors
     until(lambda: all(each.finished for each in visitor.activities))
@@ -192,6 +194,7 @@ def test_chat_without_javascript(make_chat: MakeChat, server: ModelServer, open_
     expect(page.get_by_role("button", name="Send")).to_be_visible()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("options", [{"theme": "dark"}, {"width": 320}], ids=["dark", "narrow"])
 def test_chat_is_accessible(options: Any, make_chat: MakeChat, server: ModelServer, open_page: PageOpener) -> None:
     """axe finds nothing in the other theme, and on a narrow page."""

@@ -147,7 +147,7 @@ def test_broken_lock_is_reported(tmp_path: Path) -> None:
 def test_checks_of_the_installation_are_run() -> None:
     """Those of ``neuroscript doctor``, in a thread, with what to do about each problem."""
     with browser(app(Engine(plugins="none"), checks=partial(run_checks, Namespace(policy="/no/file")))) as client:
-        assert "were not run since" in client.get("/health")
+        assert "have not been run since" in client.get("/health")
         assert client.post("/health/checks").headers["location"] == "/health"
         html = eventually(client, "/health", "checked at")
     text = text_of(html)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -103,13 +104,13 @@ class Box:
 
         @tools.tool(policy=ToolPolicy(effects=("reads",), requires_approval=True))
         def approved(text: str) -> str:
-            """Return the text if somebody has approved it."""
+            """Return the text after an approver has approved it."""
             self.ran.append("approved")
             return text
 
         @tools.tool(policy=ToolPolicy(effects=("pure",)))
         def sign(key: Annotated[str, Arg("The key.", secret=True)], text: str) -> str:
-            """Sign a text."""
+            """Sign a string."""
             return text[::-1]
 
     def engine(self, policy: ExecutionPolicy | None = None) -> Engine:
@@ -149,12 +150,16 @@ def ended(client: PageClient) -> Activity:
     return found
 
 
-def start(client: PageClient, file: str, **form: str) -> str:
-    """Run a plan file with a form, and return the path of the page of the run."""
-    import re
+def submit(client: PageClient, file: str, inputs: str = "{}", **form: str) -> Any:
+    """Run a plan file with inputs as JSON, and return the response."""
+    found = re.search(r'name="digest" value="([0-9a-f]{64})"', client.get(f"/plans/files/{file}"))
+    assert found
+    sent = {"digest": found[1], "$do": "run", "$edited": "json", "$json": inputs, **form}
+    return client.post(f"/plans/files/{file}/run", **sent)
 
-    digest = re.search(r'name="digest" value="([0-9a-f]{64})"', client.get(f"/plans/files/{file}"))
-    assert digest
-    response = client.post(f"/plans/files/{file}/run", digest=digest[1], **form)
+
+def start(client: PageClient, file: str, inputs: str = "{}", **form: str) -> str:
+    """Run a plan file with inputs as JSON, and return the path of the page of the run."""
+    response = submit(client, file, inputs, **form)
     assert response.status_code == 303, response.text
     return str(response.headers["location"])

@@ -144,3 +144,25 @@ def test_secret_input_is_not_stored_durably(box: Box, plans: Path, url: str) -> 
 
     assert "is secret, and a durable run stores inputs and arguments unencrypted" in view.problems[0]
     assert "hunter2" not in page
+
+
+def test_read_only_console_leaves_runs_of_other_processes_alone(box: Box, plans: Path, url: str) -> None:
+    """Its worker would take their calls, and refuse those with effects; the trace of an ended run is still shown."""
+    with box.engine() as engine:
+        run_durably(engine, load_plan(plans / "sum.toml"), {"a": 1}, url, run_id="ended")
+    with browsing(box, plans, runs=url) as client:
+        start(client, "waits.toml", durable="1")
+        assert box.waiting.wait(60)
+        first = activity_of(client)
+        start(client, "sum.toml", '{"a": 1}', durable="1")
+        refused = ended(client).view
+        client.post("/plans/runs/ended/resume")
+        shown = ended(client).view
+        box.go.set()
+        client.client.portal.call(first.wait)  # type: ignore[union-attr]
+
+    assert "another run of this database goes on" in refused.problems[0]
+    assert refused.trace is None
+    assert shown.problems == ()
+    assert shown.trace.output == 6
+    assert first.view.trace.status == "succeeded"

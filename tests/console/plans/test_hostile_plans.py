@@ -40,7 +40,8 @@ class ActiveParts(HTMLParser):
         if tag in ("script", "img", "iframe", "object", "style") and not is_own:
             self.found.append(tag)
         self.found += [name for name in values if name.startswith("on") or name == "style"]
-        self.found += [value for value in values.values() if value.strip().lower().startswith("javascript:")]
+        links = [values.get(name, "") for name in ("href", "src", "action", "formaction")]
+        self.found += [link for link in links if link.strip().lower().startswith("javascript:")]
 
 
 def active_parts(html: str) -> list[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.console.page_client import text_of
-from tests.console.plans.boxes import SUM, Box, activity_of, browsing, ended, start
+from tests.console.plans.boxes import SUM, Box, activity_of, browsing, ended, start, submit
 
 from neuroscript import Approval, ExecutionPolicy
 from neuroscript.console import User
@@ -22,8 +22,8 @@ def test_list_shows_each_plan_file_with_its_state(box: Box, plans: Path) -> None
     with browsing(box, plans) as client:
         page = text_of(client.get("/plans"))
 
-    assert "sum.toml sum Add and double. 2 a, b valid" in page
-    assert "broken.toml broken 2 valid" in page
+    assert "sum.toml sum Add and double. 2 a, b can run" in page
+    assert "broken.toml broken 2 cannot run" in page
     assert "not.toml invalid nodes: must be a table" in page or "not.toml invalid" in page
 
 
@@ -80,7 +80,7 @@ def test_list_of_many_plans_is_paged(box: Box, plans: Path) -> None:
 
 def test_missing_directory_has_no_plans(box: Box, plans: Path) -> None:
     with browsing(box, plans / "missing") as client:
-        assert "There is no plan in the directory" in client.get("/plans")
+        assert "The directory contains no plans" in client.get("/plans")
 
 
 # A plan
@@ -108,7 +108,7 @@ def test_problems_are_shown_at_the_lines_of_the_file(box: Box, plans: Path) -> N
         '<li id="line-4" class="has-problem"><code>tool = &#34;box.ad&#34;</code><p class="error">nodes.first' in page
     )
     assert '<li id="line-9" class="has-problem"><code>inputs = ' in page
-    assert '<button class="primary" disabled>Run</button>' in page
+    assert "data-run disabled>Run</button>" in page
     assert "This file is not a valid plan" in invalid
     assert '<li id="line-1" class="has-problem">' in invalid
 
@@ -125,7 +125,7 @@ def test_plan_runs_with_inputs_and_shows_its_outcome(box: Box, plans: Path) -> N
 
     assert view.trace is not None
     assert view.trace.output == 44
-    assert "The plan succeeded." in text_of(page)
+    assert "The plan succeeded. 44 Trace" in text_of(page)
     assert '<td id="state-double"><span class="badge ok">succeeded</span>' in page
     assert '<rect class="succeeded"' in page
     assert "data-events" not in page
@@ -134,22 +134,55 @@ def test_plan_runs_with_inputs_and_shows_its_outcome(box: Box, plans: Path) -> N
 @pytest.mark.parametrize(
     ("inputs", "problem"),
     [
-        ("", "a: expected int, got nothing"),
-        ('{"a": "many"}', "a: expected int, got str"),
-        ("[1]", "The inputs must be a JSON object by name."),
-        ('{"a": 1', "The inputs are not JSON: "),
-        ('{"a": 1, "c": 3}', "c: "),
+        ("{}", "a : expected int, got nothing"),
+        ('{"a": "many"}', "a : expected int, got str"),
+        ("[1]", "not a JSON object with the arguments by name"),
+        ('{"a": 1', "JSON"),
+        ('{"a": 1, "c": 3}', "c: expected only a, b, got an unknown name of type int"),
     ],
 )
 def test_invalid_inputs_are_reported_and_shown_again(box: Box, plans: Path, inputs: str, problem: str) -> None:
     """Nothing runs."""
     with browsing(box, plans) as client:
-        digest = client.get("/plans/files/sum.toml").split('name="digest" value="')[1][:64]
-        response = client.post("/plans/files/sum.toml/run", digest=digest, inputs=inputs)
+        response = submit(client, "sum.toml", inputs)
 
         assert response.status_code == 422
-        assert problem in text_of(response.text)
+        assert problem in text_of(response.text.partition("The inputs are invalid:")[2].partition("</ul>")[0])
         assert [*next(iter(client.app.console.visitors)).activities] == []
+
+
+def test_inputs_are_fields_of_their_types(box: Box, plans: Path) -> None:
+    """Lists grow by buttons, without JavaScript too, and what was entered remains."""
+    text = '[inputs]\nwords = "slice_string"\ncount = { type = "int", minimum = 1 }\n[nodes.a]\ntool = "box.add"\n'
+    (plans / "typed.toml").write_text(f'{text}inputs = {{ a = "${{input.count}}", b = 1 }}\n')
+    with browsing(box, plans) as client:
+        empty = client.get("/plans/files/typed.toml")
+        grown = client.post(
+            "/plans/files/typed.toml/form", **{"$do": "add:arg.words", "$edited": "form", "arg.count": "5"}
+        )
+        live = client.post("/plans/files/typed.toml/check", **{"$edited": "form", "arg.count": "0"})
+        fields = client.post("/plans/files/typed.toml/fields", **{"$do": "add:arg.words", "$edited": "form"})
+
+    assert 'value="add:arg.words"' in empty
+    assert "The inputs are invalid" not in empty
+    assert 'value="remove:arg.words.0"' in grown.text
+    assert 'name="arg.count" value="5"' in grown.text
+    assert '<p data-problem="count">' in live.text
+    assert "<html" not in fields.text + live.text
+    assert 'value="remove:arg.words.0"' in fields.text
+
+
+def test_secret_in_the_fields_is_not_sent_back(box: Box, plans: Path) -> None:
+    """Not in the page, in the fields or in the check of what is typed."""
+    text = '[inputs]\nkey = { type = "string", secret = true }\ncount = "int"\n[nodes.a]\ntool = "box.sign"\n'
+    (plans / "secret.toml").write_text(f'{text}inputs = {{ key = "${{input.key}}", text = "n ${{input.count}}" }}\n')
+    form = {"$do": "show", "$edited": "form", "arg.key": "hunter2-hunter2", "arg.count": "many"}
+    with browsing(box, plans) as client:
+        found = [client.post(f"/plans/files/secret.toml/{part}", **form) for part in ("form", "fields", "check", "run")]
+
+    assert [each.status_code for each in found] == [200, 200, 200, 409]
+    assert all("expected int, got str" in each.text for each in found)
+    assert all("hunter2" not in each.text for each in found)
 
 
 def test_plan_that_has_changed_does_not_run(box: Box, plans: Path) -> None:
@@ -157,7 +190,7 @@ def test_plan_that_has_changed_does_not_run(box: Box, plans: Path) -> None:
     with browsing(box, plans) as client:
         digest = client.get("/plans/files/sum.toml").split('name="digest" value="')[1][:64]
         (plans / "sum.toml").write_text(SUM.replace("box.add", "box.put"))
-        response = client.post("/plans/files/sum.toml/run", digest=digest, inputs='{"a": 1}')
+        response = client.post("/plans/files/sum.toml/run", **{"digest": digest, "$do": "run", "arg.a": "1"})
 
     assert response.status_code == 409
     assert "The plan has changed since the page was loaded." in response.text
@@ -178,8 +211,7 @@ def test_plan_runs_tools_with_effects_only_if_the_console_may(
     (plans / "effects.toml").write_text(f'[nodes.a]\ntool = "{tool}"\ninputs = {{ text = "x" }}\n')
     with browsing(box, plans, run_effects=run_effects) as client:
         page = client.get("/plans/files/effects.toml")
-        digest = page.split('name="digest" value="')[1][:64]
-        response = client.post("/plans/files/effects.toml/run", digest=digest)
+        response = submit(client, "effects.toml")
         if response.status_code == 303:
             ended(client)
 
@@ -228,9 +260,8 @@ def test_secret_input_is_not_sent_back(box: Box, plans: Path) -> None:
     text = '[inputs]\nkey = { type = "string", secret = true }\ncount = "int"\n[nodes.a]\ntool = "box.sign"\n'
     (plans / "secret.toml").write_text(f'{text}inputs = {{ key = "${{input.key}}", text = "n ${{input.count}}" }}\n')
     with browsing(box, plans) as client:
-        digest = client.get("/plans/files/secret.toml").split('name="digest" value="')[1][:64]
         wrong = '{"key": "hunter2-hunter2", "count": "many"}'
-        failed = client.post("/plans/files/secret.toml/run", digest=digest, inputs=wrong)
+        failed = submit(client, "secret.toml", wrong)
         path = start(client, "secret.toml", inputs='{"key": "hunter2-hunter2", "count": 3}')
         ended(client)
         pages = [client.get(path), client.get(f"{path}/trace"), client.get(f"{path}/trace.json")]
@@ -253,8 +284,7 @@ def test_failed_node_is_shown_with_its_code(box: Box, plans: Path) -> None:
 
 def test_too_many_runs_are_refused(box: Box, plans: Path) -> None:
     with browsing(box, plans) as client:
-        digest = client.get("/plans/files/waits.toml").split('name="digest" value="')[1][:64]
-        codes = [client.post("/plans/files/waits.toml/run", digest=digest).status_code for _ in range(17)]
+        codes = [submit(client, "waits.toml").status_code for _ in range(17)]
 
     assert codes == [303] * 16 + [429]
 

@@ -56,6 +56,7 @@ def test_graph_changes_while_the_plan_runs(page: Page, box: Box) -> None:
     expect(page.locator("#state-last .badge")).to_have_text("succeeded")
     expect(page.locator("#box-last rect.succeeded")).to_be_attached()
     expect(page.locator("#plan-progress")).to_have_text("3 of 3 nodes ended")
+    expect(page.get_by_role("button", name="Cancel")).to_have_count(0)
     assert page.locator("#box-last text").first.evaluate("each => each.namespaceURI").endswith("/svg")
 
 
@@ -107,14 +108,16 @@ def test_nodes_of_the_graph_are_reached_by_keyboard(page: Page) -> None:
 
 
 def test_invalid_inputs_are_corrected(page: Page, open_page: PageOpener) -> None:
-    """The problem is shown with what was entered, and the corrected inputs run."""
+    """The problem is shown at the field while typing, and after sending it; the corrected inputs run."""
     page.get_by_role("link", name="sum.toml").click()
-    page.get_by_label("Inputs").fill('{"a": "many"}')
+    page.get_by_label("a (required)").fill("many")
+    expect(page.locator("#inputs-state")).to_contain_text("1 problem with the inputs")
+    expect(page.locator("#fields .error")).to_contain_text("expected int, got str")
     page.get_by_role("button", name="Run").click()
-    expect(page.get_by_role("alert")).to_contain_text("a: expected int, got str")
+    expect(page.get_by_role("alert")).to_contain_text("expected int, got str")
     assert [each.split(" (")[0] for each in open_page.take_problems()] == [REJECTED]
-    expect(page.get_by_label("Inputs")).to_have_value('{"a": "many"}')
-    page.get_by_label("Inputs").fill('{"a": 4}')
+    page.get_by_label("a (required)").fill("4")
+    expect(page.locator("#inputs-state")).to_contain_text("The inputs are valid.")
     page.get_by_role("button", name="Run").click()
     page.get_by_role("link", name="Trace", exact=True).click()
 
@@ -123,20 +126,24 @@ def test_invalid_inputs_are_corrected(page: Page, open_page: PageOpener) -> None
 
 def test_plan_runs_without_javascript(served: ServedConsole, open_page: PageOpener, box: Box) -> None:
     """The page shows the present state when it is loaded again."""
-    box.go.set()
     context = open_page.new_context(java_script_enabled=False)
     page = open_page(served.link(), context)
     page.goto(f"{served.url}/plans")
     run(page, "waits.toml")
-    while page.get_by_text("Show the present state").is_visible():
-        page.get_by_text("Show the present state").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Run of waits")
+    assert box.waiting.wait(30)
+    page.get_by_role("link", name="Show the present state").click()
+    expect(page.locator("#state-slow .badge")).to_have_text("running")
+    box.go.set()
+    while page.get_by_role("button", name="Cancel").is_visible():
+        page.reload()
 
     expect(page.locator("#plan-outcome")).to_contain_text("The plan succeeded.")
 
 
 def test_trace_is_downloaded(page: Page, tmp_path: Path) -> None:
     page.get_by_role("link", name="sum.toml").click()
-    page.get_by_label("Inputs").fill('{"a": 4}')
+    page.get_by_label("a (required)").fill("4")
     page.get_by_role("button", name="Run").click()
     page.get_by_role("link", name="Trace", exact=True).click()
     with page.expect_download() as download:
@@ -146,6 +153,7 @@ def test_trace_is_downloaded(page: Page, tmp_path: Path) -> None:
     assert '"output": 12' in Path(download.value.path()).read_text()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_pages_of_plans_are_accessible(theme: str, served: ServedConsole, open_page: PageOpener, box: Box) -> None:
     """In both themes, and without horizontal scrolling of the page at a width of 320 pixels."""

@@ -47,7 +47,7 @@ def run_sum(client: PageClient, number: int) -> str:
 
 
 def test_stored_trace_is_listed_and_shown(box: Box, plans: Path) -> None:
-    """Its graph, its times, a row and the values of each node; and it is no plan."""
+    """Its graph, its times, a row and the values of each node, and it is not listed as a plan."""
     save_trace(TRACE, plans / "run.json")
     with browsing(box, plans) as client:
         listed, page = client.get("/plans/traces"), client.get("/plans/traces/run.json")
@@ -55,7 +55,7 @@ def test_stored_trace_is_listed_and_shown(box: Box, plans: Path) -> None:
     text = text_of(page)
 
     assert '<a href="/plans/traces/run.json">run.json</a>' in listed
-    assert "failed p: failed, 4 s, run r1" in text
+    assert "failed 4 s, run r1" in text
     assert "save failed fs.write 2 +500 ms 3.5 s tool.failed: fs.write: the disk is full" in text
     assert "error plan.failed: save failed" in text
     assert '<g id="box-save"><title>save: fs.write, failed' in page
@@ -122,7 +122,7 @@ def test_two_runs_are_compared(box: Box, plans: Path) -> None:
 
     assert "inputs.a 2, was 1" in page
     assert "nodes.double.result 8, was 6" in page
-    assert "The runs are the same." in same
+    assert "The runs do not differ." in same
 
 
 def test_stored_trace_is_compared_with_a_run(box: Box, plans: Path) -> None:
@@ -153,5 +153,5 @@ def test_large_trace_is_shown_in_part(box: Box, plans: Path) -> None:
         page = client.get("/plans/traces/large.json")
 
     assert "The graph is too large for a picture." in page
-    assert "and 200 more" in page
+    assert "And 200 more" in page
     assert len(page) < 800_000

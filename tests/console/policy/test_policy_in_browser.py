@@ -78,7 +78,7 @@ def test_use_of_limits_is_loaded_again(page: Page, served: ServedConsole) -> Non
 
 
 def test_policies_are_compared_without_javascript(served: ServedConsole, open_page: PageOpener) -> None:
-    """A text is written in the form; the page lists the tools that differ."""
+    """TOML is entered in the form; the page lists the tools that differ."""
     context = open_page.new_context(java_script_enabled=False)
     page = open_page(served.link(), context)
     page.goto(f"{served.url}/policy/compare")
@@ -92,6 +92,7 @@ def test_policies_are_compared_without_javascript(served: ServedConsole, open_pa
     expect(page.locator("#b-text")).to_have_value("policy.deny = ['box.delete']")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_pages_of_the_policy_are_accessible(theme: str, served: ServedConsole, open_page: PageOpener) -> None:
     """In both themes, and without horizontal scrolling of the page at a width of 320 pixels."""

@@ -142,8 +142,8 @@ def test_tool_with_effects_is_held_back_by_the_console() -> None:
     held = client_of().post("/policy/call/live", tool="box.delete", arguments='["a"]').text
     permitted = client_of(run_effects=True).post("/policy/call/live", tool="box.delete", arguments='["a"]').text
 
-    assert "This console does not run it" in held
-    assert "This console does not run it" not in permitted
+    assert "This tool has effects, or does not declare them" in held
+    assert "This tool has effects, or does not declare them" not in permitted
 
 
 @pytest.mark.parametrize("path", ["/policy/call", "/policy/call/live"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import re
 from time import monotonic, sleep
 
@@ -53,12 +54,12 @@ def test_filter_and_back_button(page: Page, console: ServedConsole) -> None:
     """After looking at a tool, the back button shows the same filtered list."""
     page.goto(f"{console.url}/tools")
     page.get_by_label("Decision").select_option("refused")
-    expect(page.locator("#results tbody tr")).to_have_count(1)
+    expect(page.locator("#results tbody tr")).to_have_count(2)
     page.get_by_role("link", name="shop.denied").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("shop.denied")
     page.go_back()
 
-    expect(page.locator("#results tbody tr")).to_have_count(1)
+    expect(page.locator("#results tbody tr")).to_have_count(2)
     expect(page.get_by_label("Decision")).to_have_value("refused")
 
 
@@ -188,17 +189,17 @@ def test_secret_never_comes_back(page: Page, console: ServedConsole, workshop: W
     assert [body for body in bodies if SECRET in body] == []
 
 
-def test_picture_is_shown_when_the_user_asks(page: Page, console: ServedConsole) -> None:
-    """The page of the result first says what it is; the picture is one link away and is really decoded."""
+def test_picture_in_a_result_is_shown(page: Page, console: ServedConsole) -> None:
+    """It is decoded, and what the result is as text is one link away."""
     open_tool(page, console, "shop.picture")
     page.get_by_role("button", name="Run").click()
     expect(page.locator("#outcome")).to_contain_text("bytes")
-    assert page.locator("#outcome img").count() == 0
-    page.get_by_role("link", name="Picture", exact=True).click()
-
     picture = page.locator("#outcome img")
     expect(picture).to_be_visible()
     assert picture.evaluate("image => image.decode().then(() => image.naturalWidth)") == 5
+
+    page.get_by_role("link", name="Text", exact=True).click()
+    expect(page.locator("#result-text")).to_contain_text("bytes")
 
 
 def test_keyboard_alone_finds_and_runs_a_tool(page: Page, console: ServedConsole, workshop: Workshop) -> None:
@@ -252,7 +253,23 @@ def test_example_of_the_page_fills_the_form(page: Page, console: ServedConsole) 
     expect(page.locator('[name="arg.item"]')).to_have_value("pen")
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_file_and_date_are_entered(page: Page, console: ServedConsole, workshop: Workshop) -> None:
+    """A file is uploaded as bytes, and stays chosen while the form changes; a date has the control of the browser."""
+    open_tool(page, console, "shop.measure")
+    page.locator('[name="arg.data.$file"]').set_input_files(
+        {"name": "data.bin", "mimeType": "application/octet-stream", "buffer": b"\x00\xff\x10"}
+    )
+    day = page.locator('[name="arg.day"]')
+    assert day.get_attribute("type") == "date"
+    day.fill("2026-01-31")
+    expect(page.locator("#preview .values")).to_contain_text("2026-01-31")
+    page.get_by_role("button", name="Run").click()
+    expect(page.locator("#outcome")).to_contain_text("3 bytes")
+
+    assert workshop.received == [(b"\x00\xff\x10", datetime.date(2026, 1, 31))]
+
+
+@pytest.mark.parametrize("theme", ["light", pytest.param("dark", marks=pytest.mark.full)])
 def test_pages_are_accessible(console: ServedConsole, open_page: PageOpener, theme: str) -> None:
     """axe finds nothing on the list, a nested form, a form with problems, a result and the session."""
     context = open_page.new_context(theme=theme)  # type: ignore[arg-type]
@@ -269,5 +286,5 @@ def test_pages_are_accessible(console: ServedConsole, open_page: PageOpener, the
     page.get_by_role("button", name="Run").click()
     expect(page.locator("#outcome")).to_contain_text("done")
     assert accessibility_violations(page) == []
-    page.get_by_role("link", name="Table").click()
+    page.get_by_role("link", name="Tree").click()
     assert accessibility_violations(page) == []

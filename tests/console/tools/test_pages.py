@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
 from time import sleep
@@ -16,8 +17,8 @@ import pytest
 from tests.console.conftest import Client, ServedConsole, serving
 from tests.console.tools.workshop import RED_DOT, SCRIPT_PICTURE, SECRET, Workshop, many_tools
 
-from neuroscript import Engine, ExecutionPolicy, Limits
-from neuroscript.console import User, app
+from neuroscript import Approval, Engine, ExecutionPolicy, Host, Limits, Runtime, ToolPolicy, Toolset
+from neuroscript.console import Inbox, User, app
 
 
 @pytest.fixture
@@ -48,7 +49,7 @@ def test_list_shows_each_tool_with_the_decision_of_the_policy(client: Client) ->
     """A tool that the policy denies is listed, with the reason."""
     html = client.get("/tools").text
 
-    assert "12 tools: 11 granted, 0 with approval, 1 refused" in text_of(html)
+    assert "18 tools: 16 granted, 2 refused" in text_of(html)
     assert "shop.denied Do something that the policy denies. shop host refused" in text_of(html)
     assert "denied by" in text_of(html)
 
@@ -58,7 +59,7 @@ def test_list_shows_each_tool_with_the_decision_of_the_policy(client: Client) ->
     [
         ({"q": "password"}, ["shop.login"]),
         ({"q": "hop.pri", "status": "granted"}, ["shop.price"]),
-        ({"status": "refused"}, ["shop.denied"]),
+        ({"status": "refused"}, ["shop.confidential", "shop.denied"]),
         ({"status": "approval"}, []),
         ({"q": "nothing like this exists"}, []),
     ],
@@ -83,8 +84,8 @@ def test_first_page_of_thousand_tools_is_small(tmp_path: Path) -> None:
         last = client.get("/tools", params={"page": "20"})
 
         assert len(first.content) <= 60_000
-        assert "1 to 50 of 1000" in text_of(first.text)
-        assert "951 to 1000 of 1000" in text_of(last.text)
+        assert "Page 1 of 20" in text_of(first.text)
+        assert "Page 20 of 20" in text_of(last.text)
 
 
 def test_page_of_a_tool_describes_it(client: Client) -> None:
@@ -244,6 +245,7 @@ def test_viewer_cannot_run_a_tool(console: ServedConsole, workshop: Workshop) ->
 
     assert client.post("/tools/shop.price/check", {"arg.item": "pen"}).status_code == 200
     assert client.post("/tools/shop.price/run", {"$do": "run", "arg.item": "pen"}).status_code == 403
+    assert "data-run" not in client.get("/tools/shop.price").text
     assert workshop.received == []
 
 
@@ -251,6 +253,7 @@ def test_secret_is_in_no_response(client: Client, workshop: Workshop) -> None:
     """The tool receives it; no page, fragment, code sample or JSON contains it, also not after an error."""
     form = {"arg.user": "ada", "arg.password": SECRET}
     both = json.dumps({"user": "ada", "password": SECRET})
+    moved = json.dumps({"user": {"$secret": "arg.password"}, "password": {"$secret": "arg.password"}})
     responses = [
         client.post("/tools/shop.login/check", form).text,
         client.post("/tools/shop.login/fields", form).text,
@@ -259,6 +262,7 @@ def test_secret_is_in_no_response(client: Client, workshop: Workshop) -> None:
         client.post("/tools/shop.login", {"$edited": "json", "$json": both}).text,
         client.post("/tools/shop.login/check", {"$edited": "json", "$json": both}).text,
         client.post("/tools/shop.login/check", {"$edited": "json", "$json": both[:-1]}).text,
+        client.post("/tools/shop.login/check", {**form, "$edited": "json", "$json": moved}).text,
         run_to_end(client, "shop.login", form),
     ]
     (received,) = workshop.received
@@ -294,26 +298,23 @@ def test_python_sample_is_python(client: Client) -> None:
 
 
 def test_result_has_views_that_are_links(client: Client) -> None:
-    """A list of rows is shown as a tree until the user asks for a table or text."""
-    html = run_to_end(client, "shop.rows")
-    links = [unescape(each) for each in re.findall(r'href="([^"]+view=[a-z]+)"', html)]
-    table = client.get(next(each for each in links if each.endswith("table"))).text
+    """A list of rows is shown as a table until the user asks for a tree or text."""
+    table = run_to_end(client, "shop.rows")
+    links = [unescape(each) for each in re.findall(r'href="([^"]+view=[a-z]+)"', table)]
+    tree = client.get(next(each for each in links if each.endswith("tree"))).text
     text = client.get(next(each for each in links if each.endswith("text"))).text
 
-    assert 'class="node' in html
+    assert 'class="node' in tree
     assert '<th scope="col">price</th>' in table
     assert "<td>&lt;b&gt;ink&lt;/b&gt;</td>" in table
     assert '"price": 1.5' in text_of(text)
 
 
 def test_picture_is_served_as_a_picture_only(client: Client) -> None:
-    """Its media type comes from its bytes; the page shows it when the user asks."""
-    html = run_to_end(client, "shop.picture")
-    address = unescape(re.findall(r'href="([^"]+view=picture)"', html)[0])
-    (source,) = re.findall(r'<img src="([^"]+)"', client.get(address).text)
+    """Its media type comes from its bytes."""
+    (source,) = re.findall(r'<img src="([^"]+)"', run_to_end(client, "shop.picture"))
     response = client.get(source)
 
-    assert "<img" not in html
     assert response.content == RED_DOT
     assert response.headers["content-type"] == "image/png"
     assert response.headers["x-content-type-options"] == "nosniff"
@@ -371,3 +372,120 @@ def test_cancel_without_javascript(client: Client, workshop: Workshop) -> None:
             break
         sleep(0.01)
     assert workshop.ended == ["wait"]
+
+
+def test_example_fills_the_form(client: Client) -> None:
+    """Examples are links, with arguments in order or by name."""
+    page = client.get("/tools/shop.repeat").text
+    first, second = re.findall(r'href="(/tools/shop.repeat\?example=\d)"', page)
+    filled = client.get(first).text
+
+    assert 'name="arg.times" value="3"' in filled
+    assert ">\nab</textarea>" in filled
+    assert ">\n&lt;b&gt;</textarea>" in client.get(second).text
+    assert '{"text": "ab", "times": 3} returns "ababab"' in text_of(page)
+
+
+def test_old_name_and_deprecation_are_shown(client: Client) -> None:
+    """An old name leads to the page of the tool."""
+    text = text_of(client.get("/tools/shop.again").text)
+
+    assert "deprecated use str.repeat" in text
+    assert "Old names shop.again" in text
+
+
+def test_call_that_needs_an_approval_leads_to_the_approvals(workshop: Workshop, tmp_path: Path) -> None:
+    """The preview says so, and the running call has a link; after the answer, the result is there."""
+    inbox = Inbox()
+    policy = ExecutionPolicy(approver=inbox)
+    with serving(app(workshop.engine(tmp_path, policy=policy), inbox=inbox)) as served:
+        client = served.sign_in()
+        preview = text_of(client.post("/tools/shop.confidential/check", {"arg.item": "a"}).text)
+        address = client.post("/tools/shop.confidential/run", {"$do": "run", "arg.item": "a"}).headers["location"]
+        for _ in range(1_000):
+            if inbox.waiting:
+                break
+            sleep(0.01)
+        running = client.get(address).text
+        (waiting,) = inbox.waiting
+        inbox.answer(waiting.id, Approval.approve(), digest=waiting.request.digest, by="ada")
+        for _ in range(1_000):
+            html = client.get(address).text
+            if 'class="running"' not in html:
+                break
+            sleep(0.01)
+
+    assert "needs approval" in preview
+    assert 'href="/approvals"' in running.partition("<main")[2]
+    assert "contents of a" in text_of(html)
+
+
+def test_prompt_is_refused(effects_console: ServedConsole) -> None:
+    """A tool cannot read from the terminal of the server."""
+    text = text_of(run_to_end(effects_console.sign_in(), "shop.ask"))
+
+    assert "prompt.noninteractive shop.ask: tools that the web console runs cannot prompt a user" in text
+
+
+def test_output_and_log_go_to_the_page(client: Client, capsys: pytest.CaptureFixture[str]) -> None:
+    """What a tool prints is on the page, escaped, and not in the output of the server."""
+    html = run_to_end(client, "shop.talk")
+
+    assert "output printed \\x1b[31mred warning logged <i>text</i>" in text_of(html)
+    assert "<i>" not in html
+    assert "printed" not in capsys.readouterr().out
+
+
+def test_secret_of_the_host_is_in_no_message(tmp_path: Path) -> None:
+    """What a tool logs, prints and reports is redacted before it reaches the page."""
+    tools = Toolset("leak")
+
+    @tools.tool(policy=ToolPolicy(effects=("reads",), capabilities=("secret:read:token",)))
+    def leak(rt: Runtime) -> Iterator[str]:
+        """Send a secret everywhere."""
+        value = rt.secret("token")
+        rt.logger.info("the token is %s", value)
+        rt.println(value)
+        rt.progress(1, 2, value)
+        rt.set_var("token", value)
+        yield f"item {value}"
+
+    host = Host(sandbox_dir=tmp_path, secrets={"token": SECRET})
+    policy = ExecutionPolicy(grants=("secret:read:token",))
+    with serving(app(Engine(plugins=(), toolsets=[tools], host=host, policy=policy))) as served:
+        client = served.sign_in()
+        html = run_to_end(client, "leak.leak")
+        session = client.get("/session").text
+
+    assert "the token is" in text_of(html)
+    assert [SECRET in each for each in (html, session)] == [False, False]
+
+
+def test_busy_tool_delays_no_request(client: Client, workshop: Workshop) -> None:
+    """A tool that computes for long runs on a thread of its own, even after its call was cancelled."""
+    addresses = [client.post("/tools/shop.spin/run", {"$do": "run"}).headers["location"] for _ in range(2)]
+    assert workshop.waiting.wait(30)
+    cancel = re.findall(r'action="([^"]+/cancel)"', client.get(addresses[0]).text)[0]
+    client.post(cancel)
+
+    assert "cancelled" in text_of(client.get(addresses[0]).text)
+    assert client.post("/tools/shop.price/check", {"arg.item": "pen"}).status_code == 200
+    workshop.go.set()
+    for _ in range(1_000):
+        if "spun" in client.get(addresses[1]).text:
+            break
+        sleep(0.01)
+    assert "spun" in client.get(addresses[1]).text
+
+
+def test_call_leads_to_its_records(workshop: Workshop, tmp_path: Path) -> None:
+    """With an audit log, the page of a call links to the records of this tool and this browser."""
+    log = tmp_path / "audit.jsonl"
+    with serving(app(workshop.engine(tmp_path, audit=log), audit=[log])) as served:
+        client = served.sign_in()
+        html = run_to_end(client, "shop.price", {"arg.item": "pen"})
+        (address,) = re.findall(r'href="(/audit[^"]+)"', html.partition("<main")[2])
+        records = text_of(client.get(unescape(address)).text)
+
+    assert "tool=shop.price" in address
+    assert "shop.price" in records.partition("Outcome")[2]

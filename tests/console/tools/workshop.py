@@ -16,6 +16,7 @@ from neuroscript import (
     ArgType,
     Content,
     Engine,
+    Example,
     ExecutionPolicy,
     Host,
     Image,
@@ -143,6 +144,57 @@ class Workshop:
         def denied(item: str) -> str:
             """Do something that the policy denies."""
             return item
+
+        tools.add(
+            ToolSpec(
+                "repeat",
+                "shop",
+                (ArgSpec("text", ArgType.STRING), ArgSpec("times", ArgType.INT, default=2)),
+                return_type=ArgType.STRING,
+                description="Repeat a string.",
+                deprecated="use str.repeat",
+                examples=(Example(("ab", 3), "ababab"), Example({"text": "<b>"}, note="by name")),
+            ),
+            lambda rt, text, times: text * times,
+            policy=PURE,
+        )
+        tools.alias("shop.again", "shop.repeat")
+
+        @tools.tool(policy=ToolPolicy(effects=("reads",), requires_approval=True))
+        def confidential(item: str) -> str:
+            """Read something that needs an approval."""
+            return f"contents of {item}"
+
+        @tools.tool(policy=ToolPolicy(effects=("prompts",)))
+        def ask(rt: Runtime) -> str:
+            """Ask the user."""
+            return rt.prompt_user("Name?")
+
+        @tools.tool(policy=PURE)
+        def measure(data: bytes, day: datetime.date | None = None) -> str:
+            """Return the size of data.
+
+            Args:
+                data: What is measured.
+                day: When.
+            """
+            self.received.append((data, day))
+            return f"{len(data)} bytes"
+
+        @tools.tool(policy=PURE)
+        def spin() -> str:
+            """Use the processor until the test goes on; it does not declare that it waits."""
+            self.waiting.set()
+            while not self.go.is_set():
+                pass
+            return "spun"
+
+        @tools.tool(policy=PURE)
+        def talk(rt: Runtime) -> str:
+            """Print and log."""
+            rt.println("printed", "\x1b[31mred")
+            rt.logger.warning("logged %s", "<i>text</i>")
+            return "said"
 
     def _add_results(self, tools: Toolset) -> None:
         @tools.tool(policy=PURE)

@@ -16,13 +16,15 @@ from neuroscript.console.activities import Activity, TooManyActivities
 from neuroscript.console.approvals.answers import InvalidAnswer, Validation, check_arguments, read_answer, validate
 from neuroscript.console.approvals.requests import (
     Entry,
+    ended_text,
     find_entry,
     inbox_of,
     live_entry,
+    record_answer,
     stored_entry,
     stored_file,
 )
-from neuroscript.console.approvals.views import GONE, OTHER_CALL, ended_page, ended_request, invalid_page
+from neuroscript.console.approvals.views import GONE, OTHER_CALL, absent_page, invalid_page
 from neuroscript.console.console import Console
 from neuroscript.console.rendering import fragment, message, not_found, redirect, render
 from neuroscript.console.routing import console_of, post, visitor_of
@@ -44,18 +46,12 @@ async def answer_live(request: Request, form: FormData) -> Response:
     """Answer a live request; the first answer counts, and later ones show who has answered."""
     found = live_entry(console_of(request), request.path_params["id"])
     if found is None or found.request is None:
-        return late_page(request)
+        return absent_page(request, request.path_params["id"], 409)
     try:
         approval = read_answer(form, found.request)
     except InvalidAnswer as error:
-        return invalid_page(request, found, str(error))
+        return invalid_page(request, found, str(error), str(form.get("arguments", "")))
     return await settle_live(request, form, found, approval)
-
-
-def late_page(request: Request) -> Response:
-    """Return the page for an answer to a live request that does not wait."""
-    ended = ended_request(console_of(request), request.path_params["id"])
-    return not_found(request, GONE) if ended is None else ended_page(request, ended, 409)
 
 
 async def settle_live(request: Request, form: FormData, found: Entry, approval: Approval) -> Response:
@@ -66,12 +62,12 @@ async def settle_live(request: Request, form: FormData, found: Entry, approval: 
     if approval.arguments is not None:
         checked = await asyncio.to_thread(check_entry, console_of(request), found, approval.arguments)
         if checked.problem:
-            return invalid_page(request, found, checked.problem)
+            return invalid_page(request, found, checked.problem, str(form.get("arguments", "")))
     receipt = inbox.answer(found.key.id, approval, digest=digest, by=visitor_of(request).user.name)
     if receipt.status == "changed":
         return message(request, 409, "Nothing was approved", OTHER_CALL)
     if receipt.status != "counted":
-        return late_page(request)
+        return absent_page(request, found.key.id, 409)
     back = str(form.get("back", ""))
     return redirect(request, back if back in BACK else "approvals.index", done=found.key.id)
 
@@ -81,14 +77,14 @@ async def answer_stored(request: Request, form: FormData) -> Response:
     console = console_of(request)
     stored = await asyncio.to_thread(stored_file, console, request.path_params["id"])
     if stored is None:
-        return message(request, 409, "Already answered", GONE)
+        return absent_page(request, request.path_params["id"], 409)
     found = await asyncio.to_thread(stored_entry, console.engine, stored)
     if found.request is None:
         return message(request, 409, "Nothing was approved", found.problem)
     try:
         approval = read_answer(form, found.request)
     except InvalidAnswer as error:
-        return invalid_page(request, found, str(error))
+        return invalid_page(request, found, str(error), str(form.get("arguments", "")))
     return await settle_stored(request, form, stored, found, approval)
 
 
@@ -104,9 +100,9 @@ async def settle_stored(
     if approval.arguments is not None:
         checked = await asyncio.to_thread(check_entry, console_of(request), found, approval.arguments)
         if checked.problem:
-            return invalid_page(request, found, checked.problem)
+            return invalid_page(request, found, checked.problem, str(form.get("arguments", "")))
     try:
-        work = _resuming(request, stored, approval)
+        work = _resuming(request, stored, found, approval)
         activity = visitor_of(request).activities.start("approvals", found.key.tool, work)
     except TooManyActivities as error:
         return message(request, 429, "Too many activities", str(error))
@@ -129,16 +125,22 @@ def check_entry(console: Console, found: Entry, arguments: Mapping[str, Any] | s
     return checked
 
 
-def _resuming(request: Request, stored: PendingFile, approval: Approval) -> Any:
+def _resuming(request: Request, stored: PendingFile, found: Entry, approval: Approval) -> Any:
     """Return the work that claims and resumes a suspended call."""
+
+    def claimed() -> None:
+        record_answer(console_of(request), found, approval, visitor_of(request).user.name)
 
     async def work(activity: Activity) -> None:
         pending = stored.pending
         assert pending is not None
         console = console_of(request)
         with console.engine.session(id=pending.session) as session:
-            result = await console.threads.run(resume_once, session, stored, approval)
-        activity.view = ResumedCall(approval, result)
+            result = await console.threads.run(resume_once, session, stored, approval, claimed)
+        if await asyncio.to_thread(stored.path.exists):  # the answer was invalid, so the call still waits
+            console.answered.pop(stored.name, None)
+        ended = console.answered.get(stored.name) if result is None else None
+        activity.view = ResumedCall(approval, result, "" if ended is None else ended_text(ended))
         activity.emit(render(request, "approvals/_result.html", **activity.view.context), mode="replace")
 
     return work
@@ -149,12 +151,14 @@ class ResumedCall:
 
     Args:
         result: Its result, or None if it was answered before.
+        answered_text: Who has answered it before, if this is known.
     """
 
-    def __init__(self, approval: Approval, result: ToolResult | None) -> None:
+    def __init__(self, approval: Approval, result: ToolResult | None, answered_text: str = "") -> None:
         text = "" if result is None else result_text(result)
         self.context: Final[dict[str, Any]] = {
             "was_claimed": result is not None,
+            "answered_text": answered_text,
             "is_rejected": approval.verdict == "reject",
             "error_code": "" if result is None or result.error is None else result.error.code,
             "text": text[:MAX_RESULT_CHARS],

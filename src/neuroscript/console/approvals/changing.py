@@ -11,10 +11,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from neuroscript.approval.request import Approval, ApprovalRequest
-from neuroscript.console.approvals.answering import late_page, settle_live, settle_stored
+from neuroscript.console.approvals.answering import settle_live, settle_stored
 from neuroscript.console.approvals.answers import secret_arguments
 from neuroscript.console.approvals.requests import Entry, find_entry, stored_file
-from neuroscript.console.approvals.views import GONE, card_context
+from neuroscript.console.approvals.views import GONE, absent_page, card_context
 from neuroscript.console.console import Console
 from neuroscript.console.forms.arguments_form import ACTION, ArgumentsForm, field_ids
 from neuroscript.console.forms.reader import TooManyFields
@@ -94,7 +94,7 @@ async def submit(request: Request, form: FormData) -> Response:
     """Approve the request with the arguments of the form, or show the form again after another button."""
     change = await _change(request)
     if change is None:
-        return late_page(request)
+        return absent_page(request, request.path_params["id"], 409)
     submitted = await _submitted(request, change, form)
     if isinstance(submitted, Response):
         return submitted
@@ -108,7 +108,7 @@ async def submit(request: Request, form: FormData) -> Response:
         return await settle_live(request, form, change.found, approval)
     stored = await asyncio.to_thread(stored_file, console_of(request), change.found.key.id)
     if stored is None:
-        return message(request, 409, "Already answered", GONE)
+        return absent_page(request, change.found.key.id, 409)
     return await settle_stored(request, form, stored, change.found, approval)
 
 

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from time import gmtime, strftime, time
+from time import time
 from typing import Any, Final, Literal
 
 import attrs
 
 from neuroscript.approval.pending_files import PendingFile, file_names, read_file
-from neuroscript.approval.request import ApprovalRequest
+from neuroscript.approval.request import Approval, ApprovalRequest
 from neuroscript.console.approvals.answers import VERBS
 from neuroscript.console.console import Console
-from neuroscript.console.inbox import EndedRequest, Inbox, WaitingRequest
+from neuroscript.console.inbox import MAX_ENDED, EndedRequest, Inbox, WaitingRequest, outcome_of
 from neuroscript.engine.engine import Engine
 from neuroscript.engine.suspended import find_problem, request_of
 from neuroscript.errors import CallError
+from neuroscript.io.text import utc_time
 
 PAGE_ITEMS: Final = 20
 """Number of requests on one page."""
@@ -71,8 +72,7 @@ class Entry:
 
 def inbox_of(console: Console) -> Inbox | None:
     """Return the inbox of a console, or None."""
-    inbox = console.settings.inbox
-    return inbox if isinstance(inbox, Inbox) else None
+    return console.settings.inbox
 
 
 def keys(console: Console) -> tuple[Key, ...]:
@@ -145,47 +145,51 @@ def stored_entry(engine: Engine, stored: PendingFile) -> Entry:
     return Entry(key, request, pending.digest, problem, reason=pending.reason)
 
 
+def record_answer(console: Console, found: Entry, approval: Approval, by: str) -> None:
+    """Remember how a suspended call was answered, for the other users of this console."""
+    request, key = found.request, found.key
+    if request is None:
+        return
+    answered = console.answered
+    answered[key.id] = EndedRequest(
+        key.id,
+        key.tool,
+        request.session,
+        found.digest,
+        key.created,
+        time(),
+        outcome_of(approval),
+        by,
+        approval.reason,
+    )
+    while len(answered) > MAX_ENDED:
+        del answered[next(iter(answered))]
+
+
+def ended_requests(console: Console) -> tuple[tuple[Kind, EndedRequest], ...]:
+    """Return how the last live and suspended calls ended, the last one first."""
+    inbox = inbox_of(console)
+    live: list[tuple[Kind, EndedRequest]] = [("live", each) for each in (() if inbox is None else inbox.ended)]
+    stored: list[tuple[Kind, EndedRequest]] = [("stored", each) for each in tuple(console.answered.values())]
+    return tuple(sorted([*live, *stored], key=lambda each: -each[1].ended))
+
+
 def ended_text(ended: EndedRequest) -> str:
     """Return what happened to a request, as a sentence."""
     reason = f": {ended.reason}" if ended.reason else ""
     if ended.outcome in VERBS:
         unused = ". The call had ended before, so the answer was not used" if ended.is_unused else ""
-        return f"{ended.by or 'A user'} {VERBS[ended.outcome]} at {clock_time(ended.ended)}{reason}{unused}."
+        return f"{ended.by or 'A user'} {VERBS[ended.outcome]} at {utc_time(ended.ended)}{reason}{unused}."
     word = "expired" if ended.outcome == "expired" else "was withdrawn"
-    return f"This request {word} at {clock_time(ended.ended)}{reason}."
-
-
-def clock_time(seconds: float) -> str:
-    """Return a time of day in UTC."""
-    return strftime("%H:%M:%S UTC", gmtime(seconds))
-
-
-def iso_time(seconds: float) -> str:
-    """Return a time as ISO 8601."""
-    return strftime("%Y-%m-%dT%H:%M:%SZ", gmtime(seconds))
-
-
-def age(seconds: float) -> str:
-    """Return how long ago a time was.
-
-    >>> age(time() - 90)
-    '1 minute ago'
-    """
-    passed = max(0, int(time() - seconds))
-    for size, unit in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
-        if passed >= size:
-            count = passed // size
-            return f"{count} {unit}{'' if count == 1 else 's'} ago"
-    return "just now" if passed < 5 else f"{passed} seconds ago"
+    return f"This request {word} at {utc_time(ended.ended)}{reason}."
 
 
 def state(console: Console) -> dict[str, Any]:
     """Return what a page that is open must know: what waits, and how the last requests ended."""
     waiting = keys(console)
-    inbox = inbox_of(console)
-    ended = () if inbox is None else inbox.ended[:MAX_STATE_ITEMS]
+    ended = ended_requests(console)[:MAX_STATE_ITEMS]
     return {
         "count": len(waiting),
         "waiting": [{"id": key.element, "tool": key.tool} for key in waiting[:MAX_STATE_ITEMS]],
-        "ended": {f"live-{each.id}": ended_text(each) for each in ended},
+        "ended": {f"{kind}-{each.id}": ended_text(each) for kind, each in ended},
     }

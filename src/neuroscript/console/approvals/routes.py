@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
-from typing import Any, Final
+from collections.abc import AsyncIterator, Sequence
+from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -15,6 +15,8 @@ from neuroscript.console.approvals.answering import ResumedCall
 from neuroscript.console.approvals.requests import (
     PAGE_ITEMS,
     Entry,
+    Key,
+    ended_requests,
     ended_text,
     find_entry,
     inbox_of,
@@ -22,8 +24,9 @@ from neuroscript.console.approvals.requests import (
     live_entry,
     state,
 )
-from neuroscript.console.approvals.views import GONE, card_context, ended_page, ended_request
+from neuroscript.console.approvals.views import absent_page, card_context, ended_request
 from neuroscript.console.console import Console
+from neuroscript.console.paging import ListPage, page_number
 from neuroscript.console.rendering import event_stream, fragment, not_found, page
 from neuroscript.console.routing import console_of, get, visitor_of
 from neuroscript.console.visitor import Visitor
@@ -42,21 +45,17 @@ async def index(request: Request) -> Response:
     """Show everything that waits, newest first, and how the last requests ended."""
     console = console_of(request)
     waiting = await asyncio.to_thread(keys, console)
-    last = max(1, -(-len(waiting) // PAGE_ITEMS))
-    number = min(_number(request.query_params.get("page", "")), last)
-    on_page = waiting[(number - 1) * PAGE_ITEMS : number * PAGE_ITEMS]
-    found = [each for each in await asyncio.to_thread(_entries, console, on_page) if each is not None]
+    on_page = ListPage.of(waiting, page_number(request), PAGE_ITEMS)
+    found = [each for each in await asyncio.to_thread(_entries, console, on_page.items) if each is not None]
     inbox = inbox_of(console)
     return page(
         request,
         "approvals/index.html",
         active="approvals",
         cards=[card_context(each) for each in found],
-        count=len(waiting),
-        number=number,
-        last=last,
+        on_page=on_page,
         known=[key.element for key in waiting],
-        ended=() if inbox is None else inbox.ended[:SHOWN_ENDED],
+        ended=[each for _, each in ended_requests(console)[:SHOWN_ENDED]],
         ended_text=ended_text,
         done=ended_request(console, request.query_params.get("done", "")),
         has_inbox=inbox is not None,
@@ -64,12 +63,8 @@ async def index(request: Request) -> Response:
     )
 
 
-def _entries(console: Console, on_page: Any) -> list[Entry | None]:
+def _entries(console: Console, on_page: Sequence[Key]) -> list[Entry | None]:
     return [find_entry(console, key.kind, key.id) for key in on_page]
-
-
-def _number(text: str) -> int:
-    return max(1, int(text)) if text.isascii() and text.isdigit() and len(text) < 8 else 1
 
 
 async def count(request: Request) -> Response:
@@ -113,15 +108,14 @@ async def show_live(request: Request) -> Response:
     found = live_entry(console_of(request), id)
     if found is not None:
         return page(request, "approvals/show.html", active="approvals", **card_context(found))
-    ended = ended_request(console_of(request), id)
-    return not_found(request, GONE) if ended is None else ended_page(request, ended, 200)
+    return absent_page(request, id)
 
 
 async def show_stored(request: Request) -> Response:
     """Show one suspended call."""
     found = await asyncio.to_thread(find_entry, console_of(request), "stored", request.path_params["id"])
     if found is None:
-        return not_found(request, GONE)
+        return absent_page(request, request.path_params["id"])
     return page(request, "approvals/show.html", active="approvals", **card_context(found))
 
 

@@ -23,6 +23,9 @@ MAX_TOOLS: Final = 100
 MAX_BARS: Final = 12
 """Maximum number of tools in a chart."""
 
+MAX_BAR_WIDTH: Final = 48
+"""Width of a period, so that a few periods do not fill the picture."""
+
 LABEL_WIDTH: Final = 200
 ROW_HEIGHT: Final = 26
 
@@ -110,7 +113,7 @@ def time_chart(timeline: Timeline) -> TimeChart:
     """Return the chart of calls over time."""
     totals = [counts.total() for counts in timeline.calls]
     highest = max([*totals, 1])
-    step = WIDTH / len(timeline.calls)
+    step = min(WIDTH / len(timeline.calls), MAX_BAR_WIDTH)
     bars: list[Bar] = []
     periods: list[Period] = []
     for index, counts in enumerate(timeline.calls):

@@ -15,7 +15,6 @@ from neuroscript.audit.filters import OUTCOMES
 from neuroscript.audit.log_reader import LoggedCall, LogPage, LogReader
 from neuroscript.console.audit.charts import (
     HEIGHT,
-    LABEL_WIDTH,
     PERCENTS,
     ROW_HEIGHT,
     WIDTH,
@@ -30,8 +29,7 @@ from neuroscript.console.audit.selection import PERIODS, Selection, selection_of
 from neuroscript.console.audit.shortening import MAX_TEXT_CHARS, record_text, shorten, shorten_entry, shorten_node
 from neuroscript.console.background_jobs import jobs_of
 from neuroscript.console.rendering import fragment, message, page, redirect
-from neuroscript.console.routing import Get, console_of, get, post
-from neuroscript.io.text import duration, utc_time
+from neuroscript.console.routing import Get, console_of, get, is_part, post
 from neuroscript.policy.tool_policy import EFFECTS
 
 CALLS_PER_PAGE: Final = 50
@@ -87,8 +85,6 @@ def _shared(log: ShownLog, request: Request, section: str, selection: Selection 
         "log_number": number,
         "fields": fields,
         "selected": {**{name: each for name, each in fields.items() if each}, "log": number},
-        "moment": utc_time,
-        "duration": duration,
         "badge_kind": OUTCOME_KINDS,
         "shorten": shorten,
     }
@@ -122,7 +118,7 @@ async def index(request: Request) -> Response:
     }
     if query.get("part") == "rows":
         return fragment(request, "audit/_rows.html", **context)
-    if request.headers.get("x-requested-with") == "neuroscript":
+    if is_part(request):
         return fragment(request, "audit/_calls.html", **context)
     context |= {"outcomes": OUTCOMES, "effects": sorted(EFFECTS), "periods": PERIODS}
     return page(request, "audit/index.html", tools=[each for each in tools if len(each) <= MAX_TEXT_CHARS], **context)
@@ -147,7 +143,7 @@ def _refusals(request: Request) -> Response:
         )
         for each in records
     ]
-    return page(request, "audit/refusals.html", active="audit", entries=entries, moment=utc_time)
+    return page(request, "audit/refusals.html", active="audit", entries=entries)
 
 
 async def call(request: Request) -> Response:
@@ -168,6 +164,7 @@ async def call(request: Request) -> Response:
         "audit/call.html",
         **_shared(log, request, "calls"),
         entry=shorten_entry(found.entry),
+        needs_count=len(found.entry.needs),
         text=record_text(found.record),
         tree=rows if len(rows) > 1 else [],
     )
@@ -200,7 +197,6 @@ async def statistics(request: Request) -> Response:
         percents=PERCENTS,
         width=WIDTH,
         height=HEIGHT,
-        label_width=LABEL_WIDTH,
         row_height=ROW_HEIGHT,
     )
 
@@ -214,7 +210,7 @@ async def verification(request: Request) -> Response:
         "job": jobs_of(request).get(("verify", log.number)),
         "is_database": is_database,
     }
-    if request.headers.get("x-requested-with") == "neuroscript":
+    if is_part(request):
         return fragment(request, "audit/_verification.html", **context)
     return page(request, "audit/verification.html", **context)
 

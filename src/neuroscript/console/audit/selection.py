@@ -63,14 +63,14 @@ def selection_of(query: Mapping[str, str], now: float | None = None) -> Selectio
     errors = dict.fromkeys(FIELDS, "")
     for name, known in (("outcome", OUTCOMES), ("effect", EFFECTS), ("period", PERIODS)):
         if fields[name] and fields[name] not in known:
-            errors[name] = "Choose one of the list."
+            errors[name] = "choose one of the list."
             fields[name] = ""
     since, until = _times(fields["period"], time() if now is None else now)
     for name in ("since", "until"):
         try:
             moment = parse_moment(fields[name], is_end=name == "until") if fields[name] else None
         except ValueError as error:
-            errors[name] = f"{str(error).capitalize()}."
+            errors[name] = f"{error}."
         else:
             since = moment if name == "since" and moment is not None else since
             until = moment if name == "until" and moment is not None else until

@@ -10,7 +10,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from neuroscript.console.activities import TooManyActivities
-from neuroscript.console.approvals.requests import inbox_of
 from neuroscript.console.chat.exchanges import Chat, Exchange, Part
 from neuroscript.console.chat.turns import begin_turn
 from neuroscript.console.effects import runnable_session
@@ -52,9 +51,7 @@ def _page(request: Request, status: int = 200, problem: str = "", prompt: str = 
         problem=problem,
         prompt=prompt,
         tools=len(offered_infos(session)),
-        model=str(getattr(console.settings.model, "name", "") or "the model"),
-        run_effects=console.settings.run_effects,
-        has_inbox=inbox_of(console) is not None,
+        model=str(getattr(console.settings.model, "name", "")),
         parts_of=_parts,
     )
 

@@ -20,9 +20,9 @@ from neuroscript.console.background_jobs import jobs_of
 from neuroscript.console.health.plugins import compare_with_lock, loaded_plugins
 from neuroscript.console.health.servers import ChangedMeanwhile, accept_review, review_server, server_states
 from neuroscript.console.rendering import fragment, message, page, redirect
-from neuroscript.console.routing import console_of, get, post
+from neuroscript.console.routing import console_of, get, is_part, post
 from neuroscript.errors import SpecError
-from neuroscript.io.text import quote_path, utc_time
+from neuroscript.io.text import quote_path
 
 STATE_KINDS: Final = {"ok": "ok", "optional": "info", "warning": "warn", "broken": "bad"}
 """The kinds of badges of checks."""
@@ -50,14 +50,10 @@ def _table(request: Request) -> ServerTable:
     raise HTTPException(404, "This console has no such server.")
 
 
-def _is_part(request: Request) -> bool:
-    return request.headers.get("x-requested-with") == "neuroscript"
-
-
 async def index(request: Request) -> Response:
     """Show the problems of the engine, its checks, plugins, servers and workers."""
     context = await asyncio.to_thread(_overview, request)
-    return page(request, "health/index.html", active="health", moment=utc_time, **context)
+    return page(request, "health/index.html", active="health", **context)
 
 
 def _overview(request: Request) -> dict[str, Any]:
@@ -112,7 +108,7 @@ async def run_checks(request: Request, form: FormData) -> Response:
 
 async def checks(request: Request) -> Response:
     """Return the results of the checks as a part of the page."""
-    return fragment(request, "health/_checks.html", moment=utc_time, kinds=STATE_KINDS, checks=_checks(request))
+    return fragment(request, "health/_checks.html", kinds=STATE_KINDS, checks=_checks(request))
 
 
 async def compare_lock(request: Request, form: FormData) -> Response:
@@ -134,7 +130,6 @@ async def lock(request: Request) -> Response:
         comparison=comparison,
         difference_kinds=DIFFERENCE_KINDS,
         counts_of=counts_of,
-        moment=utc_time,
     )
 
 
@@ -146,12 +141,11 @@ async def server(request: Request) -> Response:
         "state": state,
         "table": table,
         "job": jobs_of(request).get(("mcp", table.name)),
-        "moment": utc_time,
         "kinds": DIFFERENCE_KINDS,
         "max_listed": MAX_LISTED,
         "is_accepted": request.query_params.get("accepted") == "1",
     }
-    if _is_part(request):
+    if is_part(request):
         return fragment(request, "health/_review.html", **context)
     return page(request, "health/server.html", active="health", **context)
 

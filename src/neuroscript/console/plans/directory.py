@@ -131,7 +131,7 @@ class PlanDirectory:
             return None
 
     def plan(self, name: str) -> PlanSource | None:
-        """Return a plan file, valid or not, or None if there is none with this name."""
+        """Return a plan file, valid or not, or None if no file has this name."""
         path = self.find(name)
         if path is None:
             return None

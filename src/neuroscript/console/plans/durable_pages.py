@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final
 
@@ -18,7 +17,6 @@ from neuroscript.console.plans.runs import start_resumed, stored_runs
 from neuroscript.console.rendering import message, not_found, page, redirect, render
 from neuroscript.console.routing import console_of, get, post, visitor_of
 from neuroscript.errors import SpecError
-from neuroscript.io.text import duration
 
 PAGE_RUNS: Final = 50
 """Maximum number of runs in a page."""
@@ -49,7 +47,7 @@ async def runs(request: Request) -> Response:
     except (ImportError, SpecError) as error:
         return _unusable(request, error)
     runs = ListPage.of(found, page_number(request), PAGE_RUNS)
-    return page(request, "plans/runs.html", active="plans", found=runs, kinds=KINDS, when=when, duration=duration)
+    return page(request, "plans/runs.html", active="plans", found=runs, kinds=KINDS)
 
 
 async def show(request: Request) -> Response:
@@ -78,8 +76,6 @@ async def _run_page(request: Request, fault: str = "", status: int = 200) -> Res
         calls=calls[:MAX_CALLS],
         omitted=max(0, len(calls) - MAX_CALLS),
         kinds=KINDS,
-        when=when,
-        duration=duration,
         fault=fault,
     )
 
@@ -126,15 +122,6 @@ def _no_database(request: Request) -> Response:
 
 def _unusable(request: Request, error: Any) -> Response:
     return message(request, 422, "The durable runs cannot be shown", str(error))
-
-
-def when(seconds: float) -> str:
-    """Return a time in UTC.
-
-    >>> when(0.0)
-    '1970-01-01 00:00:00 UTC'
-    """
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 ROUTES: Final = (

@@ -9,6 +9,7 @@ from typing import Final
 import attrs
 
 from neuroscript.console.activities import Activity
+from neuroscript.console.plans.values import value_text
 from neuroscript.errors import NeuroScriptError, SpecError
 from neuroscript.io.text import duration
 from neuroscript.workflow.plan.model import Plan
@@ -81,6 +82,11 @@ class NodeProgress:
         return True
 
     @property
+    def kind(self) -> str:
+        """The kind of the badge of the status."""
+        return STATUS_KINDS[self.status]
+
+    @property
     def details(self) -> str:
         """What a page says about its calls."""
         parts = []
@@ -128,6 +134,11 @@ class PlanRun:
     def done(self) -> int:
         """The number of nodes that have ended."""
         return sum(each.status not in ("waiting", "running", "retrying") for each in self.nodes.values())
+
+    @property
+    def output(self) -> str:
+        """The output of the plan as text, once the run has succeeded."""
+        return "" if self.trace is None else value_text(self.trace.output)
 
     def watch(self, activity: Activity, show: Callable[..., str]) -> Callable[[Step], None]:
         """Return what receives the steps of the run and sends them to pages.

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
+import attrs
 from markupsafe import Markup
 from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
 
 from neuroscript.console.activities import Activity, TooManyActivities
-from neuroscript.console.forms.reader import parse_shallow_json
+from neuroscript.console.console import Console
+from neuroscript.console.forms.arguments_form import ACTION
+from neuroscript.console.forms.reader import TooManyFields
 from neuroscript.console.paging import ListPage, page_number
 from neuroscript.console.plans.directory import (
     MAX_LISTED_BYTES,
@@ -24,15 +26,13 @@ from neuroscript.console.plans.directory import (
     directory_of,
 )
 from neuroscript.console.plans.durable_pages import ROUTES as DURABLE
-from neuroscript.console.plans.progress import STATUS_KINDS, PlanRun
+from neuroscript.console.plans.inputs import PlanInputs, empty_inputs, submitted_inputs
+from neuroscript.console.plans.progress import PlanRun
 from neuroscript.console.plans.runs import KIND, check_plan, new_run_id, start_run
 from neuroscript.console.plans.trace_pages import ROUTES as TRACES
-from neuroscript.console.rendering import message, not_found, page, redirect, render
+from neuroscript.console.rendering import fragment, message, not_found, page, redirect, render
 from neuroscript.console.routing import console_of, get, post, visitor_of
-from neuroscript.engine.session import Session
-from neuroscript.errors import ArgumentError
-from neuroscript.io.text import NotJSON
-from neuroscript.spec.binding import bind_arguments
+from neuroscript.console.visitor import Visitor
 from neuroscript.workflow.plan.model import Plan
 from neuroscript.workflow.trace.inline_svg import inline_graph, node_details, plan_picture
 
@@ -46,31 +46,51 @@ MAX_NODES_SHOWN: Final = 500
 """Maximum number of nodes in a table of a page, and of a plan whose graph is drawn."""
 
 
+@attrs.frozen
+class ListedPlan:
+    """A plan file in the list.
+
+    Attributes:
+        source: Its content.
+        problems: Why a valid plan cannot run here.
+    """
+
+    source: PlanSource
+    problems: tuple[str, ...]
+
+
 async def index(request: Request) -> Response:
     """List the plan files, and what this browser runs."""
     directory = directory_of(request)
     files = [] if directory is None else await asyncio.to_thread(directory.files, "plan")
     found = ListPage.of(files, page_number(request), PAGE_FILES)
-    sources = [] if directory is None else await asyncio.to_thread(_sources, directory, found.items)
+    plans: list[ListedPlan] = []
+    if directory is not None:
+        plans = await asyncio.to_thread(_listed, visitor_of(request), console_of(request), directory, found.items)
     return page(
         request,
         "plans/index.html",
         active="plans",
         directory=directory,
-        sources=sources,
+        plans=plans,
         found=found,
         runs=[each for each in visitor_of(request).activities if each.kind == KIND],
-        has_runs=console_of(request).settings.runs is not None,
     )
 
 
-def _sources(directory: PlanDirectory, files: Sequence[StoredFile]) -> list[PlanSource]:
-    """Return the content of plan files; large ones are not read."""
+def _listed(
+    visitor: Visitor, console: Console, directory: PlanDirectory, files: Sequence[StoredFile]
+) -> list[ListedPlan]:
+    """Return plan files with their first problem; large ones are not read."""
     found = (
         directory.plan(file.name) if file.size <= MAX_LISTED_BYTES else PlanSource(file.name, "", None)
         for file in files
     )
-    return [each for each in found if each is not None]
+    return [
+        ListedPlan(each, () if each.plan is None else check_plan(visitor, console, each.plan))
+        for each in found
+        if each is not None
+    ]
 
 
 async def show(request: Request) -> Response:
@@ -87,24 +107,19 @@ async def _source(request: Request) -> PlanSource | None:
 
 
 async def _plan_page(
-    request: Request,
-    source: PlanSource,
-    *,
-    inputs: str = "",
-    faults: tuple[str, ...] = (),
-    status: int = 200,
+    request: Request, source: PlanSource, inputs: PlanInputs | None = None, *, notice: str = "", status: int = 200
 ) -> Response:
     """Return the page of a plan.
 
     Args:
-        inputs: The text of the inputs that were entered, without secrets.
-        faults: The problems of these inputs.
+        inputs: What was entered; None if nothing was.
+        notice: Why the plan was not run.
     """
-    plan, console = source.plan, console_of(request)
+    plan, console, visitor = source.plan, console_of(request), visitor_of(request)
     problems = source.problems
     if plan is not None:
-        found = await asyncio.to_thread(check_plan, visitor_of(request), console, plan)
-        problems = source.located(found)
+        problems = source.located(await asyncio.to_thread(check_plan, visitor, console, plan))
+        inputs = inputs or empty_inputs(visitor.session, plan)
     lines = source.text.splitlines()
     return page(
         request,
@@ -120,8 +135,8 @@ async def _plan_page(
         lines=lines[:MAX_SOURCE_LINES],
         omitted=max(0, len(lines) - MAX_SOURCE_LINES),
         most=MAX_NODES_SHOWN,
-        inputs=inputs or _example_inputs(plan),
-        faults=faults,
+        inputs=inputs,
+        notice=notice,
         has_runs=console.settings.runs is not None,
     )
 
@@ -144,53 +159,60 @@ def _by_line(problems: tuple[tuple[int, str], ...]) -> Mapping[int, list[str]]:
     return found
 
 
-def _example_inputs(plan: Plan | None) -> str:
-    """Return the names of the inputs that have to be filled in, as JSON."""
-    required = {} if plan is None else {arg.name: None for arg in plan.inputs if arg.required}
-    return json.dumps(required, indent=2) if required else ""
+async def change_form(request: Request, form: FormData) -> Response:
+    """Show the page again after a button of the form was pressed that does not run the plan."""
+    found = await _submitted(request, form)
+    return found if isinstance(found, Response) else await _plan_page(request, found[0], found[1])
+
+
+async def change_fields(request: Request, form: FormData) -> Response:
+    """Return the fields of the form after a button was pressed, for JavaScript."""
+    found = await _submitted(request, form)
+    return found if isinstance(found, Response) else fragment(request, "plans/_fields.html", inputs=found[1])
+
+
+async def check_inputs(request: Request, form: FormData) -> Response:
+    """Return the problems with the inputs, while the user types."""
+    found = await _submitted(request, form)
+    return found if isinstance(found, Response) else fragment(request, "plans/_inputs.html", inputs=found[1])
+
+
+async def _submitted(request: Request, form: FormData) -> tuple[PlanSource, PlanInputs] | Response:
+    """Return the plan and the inputs in a form, or the page that says why there are none."""
+    source = await _source(request)
+    if source is None:
+        return not_found(request, "There is no plan file with this name.")
+    if source.plan is None:
+        return await _plan_page(request, source, status=422)
+    try:
+        return source, await submitted_inputs(visitor_of(request).session, source.plan, form)
+    except TooManyFields as error:
+        return message(request, 413, "The form is too large", f"{str(error).capitalize()}.")
 
 
 async def run(request: Request, form: FormData) -> Response:
     """Run a plan with the inputs of the form, and show its progress."""
-    source = await _source(request)
-    if source is None:
-        return not_found(request, "There is no plan file with this name.")
+    found = await _submitted(request, form)
+    if isinstance(found, Response):
+        return found
+    source, inputs = found
     plan, visitor, console = source.plan, visitor_of(request), console_of(request)
-    if plan is None:
-        return await _plan_page(request, source, status=422)
+    assert plan is not None
     if form.get("digest") != plan.digest:
-        return await _plan_page(
-            request, source, faults=("The plan has changed since the page was loaded.",), status=409
-        )
-    text = str(form.get("inputs", ""))
-    shown = "" if plan.signature.secret_names else text
-    inputs, faults = read_inputs(visitor.session, plan, text)
-    if faults:
-        return await _plan_page(request, source, inputs=shown, faults=faults, status=422)
-    if await asyncio.to_thread(check_plan, visitor, console, plan):
-        return await _plan_page(request, source, inputs=shown, status=422)
+        text = "The plan has changed since the page was loaded. Look at it again before you run it."
+        return await _plan_page(request, source, inputs, notice=text, status=409)
+    if form.get(ACTION) != "run":
+        return await _plan_page(request, source, inputs)
+    problems = await asyncio.to_thread(check_plan, visitor, console, plan)
+    if problems or inputs.problems:
+        return await _plan_page(request, source, inputs, status=422)
     run_id = new_run_id() if form.get("durable") and console.settings.runs is not None else ""
     started = PlanRun.of(source.name, plan, run_id)
     try:
-        activity = start_run(visitor, console, started, inputs, partial(render, request))
+        activity = start_run(visitor, console, started, inputs.values, partial(render, request))
     except TooManyActivities as error:
-        return message(request, 429, "Too many runs", f"{error}.")
+        return await _plan_page(request, source, inputs, notice=f"{str(error).capitalize()}.", status=429)
     return redirect(request, "plans.activity", id=activity.id)
-
-
-def read_inputs(session: Session, plan: Plan, text: str) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return the inputs of a plan from JSON text, and every problem with them; no problem contains a value."""
-    try:
-        inputs = parse_shallow_json(text) if text.strip() else {}
-    except NotJSON as error:
-        return {}, (f"The inputs are not JSON: {error.hint}",)
-    if not isinstance(inputs, dict):
-        return {}, ("The inputs must be a JSON object by name.",)
-    try:
-        bind_arguments(plan.signature, session._shared.coercion, inputs, by_name=True)
-    except ArgumentError as error:
-        return {}, tuple(map(str, error.problems))
-    return inputs, ()
 
 
 async def activity(request: Request) -> Response:
@@ -206,7 +228,6 @@ async def activity(request: Request) -> Response:
         activity=found,
         run=plan_run,
         graph=_run_graph(plan_run),
-        kinds=STATUS_KINDS,
         most=MAX_NODES_SHOWN,
         waiting=_waiting(request),
     )
@@ -236,6 +257,9 @@ def _waiting(request: Request) -> list[Any]:
 ROUTES: Final = (
     get("/plans", index, "plans.index"),
     get("/plans/files/{file}", show, "plans.show"),
+    post("/plans/files/{file}/form", change_form, "plans.form"),
+    post("/plans/files/{file}/fields", change_fields, "plans.fields"),
+    post("/plans/files/{file}/check", check_inputs, "plans.check"),
     post("/plans/files/{file}/run", run, "plans.run"),
     get("/plans/running/{id}", activity, "plans.activity"),
     get("/plans/approvals", approvals, "plans.approvals"),

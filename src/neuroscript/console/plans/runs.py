@@ -114,6 +114,7 @@ async def _ended(activity: Activity, run: PlanRun, show: Show, going: Coroutine[
         run.problems = (str(error),)
     finally:
         activity.emit(show("plans/_done.html", run=run), target="plan-progress", mode="replace")
+        activity.emit("", target="plan-actions", mode="replace")
         activity.emit(show("plans/_outcome.html", run=run, activity=activity), target="plan-outcome", mode="replace")
 
 
@@ -127,8 +128,10 @@ async def _require_sole_run(console: Console, run: PlanRun) -> None:
     """
     if console.settings.run_effects:
         return
-    others = [each for each in await asyncio.to_thread(stored_runs, console.settings.runs) if each.id != run.run_id]
-    if any(each.status == "running" for each in others):
+    found = {each.id: each for each in await asyncio.to_thread(stored_runs, console.settings.runs)}
+    own = found.pop(run.run_id, None)
+    has_ended = own is not None and own.ended is not None  # only its trace is read, without a worker
+    if not has_ended and any(each.status == "running" for each in found.values()):
         text = "another run of this database goes on, and this console would refuse its calls with effects"
         raise SpecError("durable", [f"{text}; wait until it has ended, or start the console with --run-effects"])
 

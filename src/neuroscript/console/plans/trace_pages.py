@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 import attrs
 from markupsafe import Markup
@@ -13,16 +13,16 @@ from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import Response
 
-from neuroscript.coercion.plain_data import to_plain
 from neuroscript.console.activities import Activity
 from neuroscript.console.paging import ListPage, page_number
 from neuroscript.console.plans.directory import directory_of, trace_file_name
 from neuroscript.console.plans.progress import STATUS_KINDS, PlanRun
 from neuroscript.console.plans.runs import KIND
+from neuroscript.console.plans.values import value_text
 from neuroscript.console.rendering import message, not_found, page, redirect
 from neuroscript.console.routing import get, post, visitor_of
 from neuroscript.errors import SpecError
-from neuroscript.io.text import duration, json_text
+from neuroscript.io.text import duration
 from neuroscript.workflow.trace.diff import trace_diff
 from neuroscript.workflow.trace.file import trace_to_data
 from neuroscript.workflow.trace.inline_svg import inline_graph, inline_timeline, trace_picture
@@ -35,9 +35,6 @@ PAGE_FILES: Final = 50
 MAX_NODES_SHOWN: Final = 500
 """Maximum number of nodes in a page."""
 
-MAX_VALUE_CHARS: Final = 4_000
-"""Maximum number of characters of one value in a page."""
-
 RUN: Final = "run:"
 FILE: Final = "file:"
 
@@ -48,8 +45,8 @@ class NodeValues:
 
     Attributes:
         name: The name of the node.
-        arguments: Its arguments as JSON, or ``""``.
-        result: Its result as JSON, or ``""``.
+        arguments: Its arguments, or ``""``.
+        result: Its result, or ``""``.
         error: Its error, or ``""``.
     """
 
@@ -103,7 +100,6 @@ async def _shown(request: Request, key: str) -> Response:
         active="plans",
         key=key,
         trace=trace,
-        title=headline(trace),
         head=head,
         rows=rows,
         status_column=HEAD.index("status"),
@@ -150,18 +146,7 @@ def _times(trace: Trace) -> Markup:
 def _values(node: NodeTrace) -> NodeValues:
     error = node.error or {}
     text = ": ".join(filter(None, (str(error.get("code", "")), str(error.get("message", "")))))
-    return NodeValues(node.name, _json(node.arguments), _json(node.result), text)
-
-
-def _json(value: Any) -> str:
-    """Return a value as JSON of several lines, cut to `MAX_VALUE_CHARS`."""
-    if value is None:
-        return ""
-    try:
-        text = json.dumps(json.loads(json_text(to_plain(value))), indent=2, ensure_ascii=False)
-    except (TypeError, ValueError, RecursionError):
-        return "This value cannot be shown."
-    return text if len(text) <= MAX_VALUE_CHARS else f"{text[:MAX_VALUE_CHARS]}…"
+    return NodeValues(node.name, value_text(node.arguments), value_text(node.result), text)
 
 
 async def download(request: Request) -> Response:

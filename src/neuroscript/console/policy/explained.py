@@ -41,7 +41,7 @@ class Answer:
     """What would be decided.
 
     Attributes:
-        tool: The canonical name of the tool; ``""`` if there is none of this name.
+        tool: The canonical name of the tool; ``""`` if no tool has this name.
         similar: Names that are similar to an unknown one.
         explanation: The decision and the outcome of each check, or None for an unknown tool.
         remedy: What permits the call, or None.

@@ -123,6 +123,7 @@ function startEvents(element) {
       ended = true;
       close();
       element.dispatchEvent(new CustomEvent("ended", { bubbles: true }));
+      if (element.querySelector(".running")) location.reload(); // the last event was left out, because there were too many
     });
     source.onerror = () => {
       if (source?.readyState === EventSource.CLOSED) announce("The connection to the console was lost.");

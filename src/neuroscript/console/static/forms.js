@@ -100,7 +100,12 @@ function line(kind, texts, control) {
   return [found];
 }
 
+/** Return whether the browser has restored what the user had entered before, such as after the back button. */
+const isRestored = (form) =>
+  [...form.elements].some((each) => typeof each.defaultValue === "string" && each.type !== "hidden" && each.type !== "radio" && each.value !== each.defaultValue);
+
 for (const form of document.querySelectorAll("form[data-fields-url]")) {
+  addEventListener("pageshow", () => isRestored(form) && live(form));
   form.addEventListener("input", (event) => markEdited(form, event.target.id === "json" ? "json" : "form"), true);
   form.addEventListener("change", (event) => {
     if (event.target.matches("[data-reload]")) changeFields(form, "show");
@@ -110,6 +115,9 @@ for (const form of document.querySelectorAll("form[data-fields-url]")) {
     if (!button || !/^(add|remove):/.test(button.value)) return;
     event.preventDefault();
     changeFields(form, button.value);
+  });
+  form.addEventListener("submit", (event) => {
+    if (event.submitter?.hidden) event.preventDefault(); // Enter in a field; the page shows the effect already
   });
   form.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import cached_property
 from typing import Any, Final, Literal
 
 import attrs
+from starlette.requests import Request
 
 from neuroscript.console.effects import is_harmless
+from neuroscript.console.paging import ListPage, page_number
 from neuroscript.engine.engine import Engine
 from neuroscript.engine.explanation.findings import find_refusal
 from neuroscript.engine.explanation.tool_sources import source_of
@@ -26,6 +29,7 @@ MAX_SUMMARY_CHARS: Final = 160
 MAX_QUERY_CHARS: Final = 500
 
 Status = Literal["granted", "approval", "refused"]
+STATUSES: Final = ("granted", "approval", "refused")
 
 
 @attrs.frozen
@@ -75,14 +79,14 @@ class Query:
     page: int = 1
 
     @classmethod
-    def of(cls, params: Mapping[str, str]) -> Query:
+    def of(cls, request: Request) -> Query:
         """Return what the query of an address asks for."""
-        page = params.get("page", "1")
+        params = request.query_params
         return cls(
             text=params.get("q", "")[:MAX_QUERY_CHARS],
             status=params.get("status", ""),
             group=params.get("group", ""),
-            page=int(page) if page.isascii() and page.isdigit() and 0 < len(page) < 6 else 1,
+            page=page_number(request),
         )
 
 
@@ -92,72 +96,64 @@ class ToolPage:
 
     Attributes:
         tools: The tools on it.
-        total: How many tools the query finds.
-        first: The number of the first tool on the page, from 1.
         counts: How many tools have each status, among those that the search finds.
         groups: The toolsets, with their origins and their numbers of tools.
     """
 
-    tools: tuple[ListedTool, ...]
-    total: int
-    first: int
+    tools: ListPage[ListedTool]
     counts: Mapping[str, int]
     groups: tuple[tuple[str, str, int], ...]
 
-    @property
-    def last(self) -> int:
-        """The number of the last tool on the page."""
-        return self.first + len(self.tools) - 1
+
+@attrs.frozen(slots=False)
+class _Snapshot:
+    """The tools at one moment, under one policy."""
+
+    registry: object
+    policy: object
+    tools: tuple[ToolImplementation, ...]
+    listed: Mapping[str, ListedTool]
+
+    @cached_property
+    def index(self) -> ToolIndex[ToolImplementation]:
+        """The index, which is made for the first search."""
+        return ToolIndex(self.tools)
+
+    def find(self, text: str) -> tuple[ListedTool, ...]:
+        """Return the tools that words find, the best ones first; all of them for a blank query."""
+        name = text.strip().casefold()
+        if not name:
+            return tuple(self.listed.values())
+        named = [tool for tool in self.tools if name in tool.name]  # while the user types, a name is incomplete
+        found = self.index.search(text, max(1, len(self.tools)))
+        return tuple(self.listed[name] for name in dict.fromkeys(tool.name for tool in (*named, *found)))
 
 
 class Catalog:
-    """The index of an engine's tools; it is made anew when the tools have changed."""
+    """The tools of an engine, to list and to search; they are read again when the tools have changed."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._registry: object = None
-        self._tools: tuple[ToolImplementation, ...] = ()
-        self._index: ToolIndex[ToolImplementation] | None = None
-        self._policy: object = None
-        self._listings: dict[str, ListedTool] = {}
+        self._snapshot = _Snapshot(None, None, (), {})
 
     def page(self, session: Session, query: Query) -> ToolPage:
         """Return one page of the tools that a query finds, as the policy of a session permits them."""
-        self._refresh()
-        listed = self._listed(session)
-        found = [listed[tool.name] for tool in self._found(query.text)]
+        found = self._current(session).find(query.text)
         groups = _groups(found)
         if query.group:
-            found = [tool for tool in found if tool.group == query.group]
-        counts = {status: sum(tool.status == status for tool in found) for status in ("granted", "approval", "refused")}
+            found = tuple(tool for tool in found if tool.group == query.group)
+        counts = {status: sum(tool.status == status for tool in found) for status in STATUSES}
         if query.status in counts:
-            found = [tool for tool in found if tool.status == query.status]
-        start = min(query.page - 1, max(0, len(found) - 1) // PAGE_SIZE) * PAGE_SIZE
-        shown = tuple(found[start : start + PAGE_SIZE])
-        return ToolPage(tools=shown, total=len(found), first=start + 1, counts=counts, groups=groups)
+            found = tuple(tool for tool in found if tool.status == query.status)
+        return ToolPage(tools=ListPage.of(found, query.page, PAGE_SIZE), counts=counts, groups=groups)
 
-    def _refresh(self) -> None:
-        registry = self._engine._shared.registry
-        if registry is not self._registry:
-            self._tools = tuple(sorted(_loaded(self._engine), key=lambda tool: tool.name))
-            self._index = None
-            self._policy = None
-            self._registry = registry
-
-    def _found(self, text: str) -> tuple[ToolImplementation, ...]:
-        if not text.strip():
-            return self._tools
-        name = text.strip().casefold()
-        named = [tool for tool in self._tools if name in tool.name]  # while the user types, a name is incomplete
-        self._index = self._index or ToolIndex(self._tools)
-        found = self._index.search(text, max(1, len(self._tools)))
-        return tuple({tool.name: tool for tool in (*named, *found)}.values())
-
-    def _listed(self, session: Session) -> dict[str, ListedTool]:
-        if session.policy is not self._policy:
-            self._listings = {tool.name: list_tool(self._engine, session, tool) for tool in self._tools}
-            self._policy = session.policy
-        return self._listings
+    def _current(self, session: Session) -> _Snapshot:
+        registry, snapshot = self._engine._shared.registry, self._snapshot
+        if registry is not snapshot.registry or session.policy is not snapshot.policy:
+            tools = tuple(sorted(_loaded(self._engine), key=lambda tool: tool.name))
+            listed = {tool.name: list_tool(self._engine, session, tool) for tool in tools}
+            snapshot = self._snapshot = _Snapshot(registry, session.policy, tools, listed)
+        return snapshot
 
 
 def _loaded(engine: Engine) -> Iterator[ToolImplementation]:
@@ -186,7 +182,7 @@ def list_tool(engine: Engine, session: Session, tool: ToolImplementation) -> Lis
     )
 
 
-def _groups(tools: list[ListedTool]) -> tuple[tuple[str, str, int], ...]:
+def _groups(tools: Iterable[ListedTool]) -> tuple[tuple[str, str, int], ...]:
     found: dict[str, Any] = {}
     for tool in tools:
         origin, count = found.get(tool.group, (tool.origin, 0))

@@ -112,7 +112,7 @@ def preview_call(console: Console, session: Session, tool: ToolImplementation, f
     problems += [(each.where, problem_text(each)) for each in found if each.where not in unread and "" not in unread]
     more: dict[str, Any] = {}
     if values is not None and not problems:
-        more = _details(tool, form, values, known.pipeline.tool.templates)
+        more = _details(session, tool, form, values, known.pipeline.tool.templates)
     return Preview(
         problems=tuple(problems),
         explanation=explanation,
@@ -135,13 +135,15 @@ def problem_text(problem: Problem) -> str:
 
 
 def _details(
-    tool: ToolImplementation, form: ArgumentsForm, values: tuple[Any, ...], templates: Sequence[Any]
+    session: Session, tool: ToolImplementation, form: ArgumentsForm, values: tuple[Any, ...], templates: Sequence[Any]
 ) -> dict[str, Any]:
     spec = tool.spec
     secret = spec.secret_names
     needs = [] if secret else [str(need) for template in templates for need in template.fill(values)]
     named = spec.by_name(values)
-    shown = [_exact_value(arg, named[arg.name]) for arg in spec.args if named[arg.name] is not None]
+    shown = [
+        _exact_value(arg, session._without_secrets(named[arg.name])) for arg in spec.args if named[arg.name] is not None
+    ]
     found = repairs(spec, form.arguments, values)
     return {"repairs": found, "values": tuple(shown), "needs": tuple(dict.fromkeys(needs))}
 

@@ -18,14 +18,13 @@ MAX_NODES: Final = 2_000
 """Maximum number of values in a tree."""
 
 MAX_LEVELS: Final = 24
-MAX_ROWS: Final = 500
+MAX_ROWS: Final = 300
 MAX_COLUMNS: Final = 30
-MAX_CELL_CHARS: Final = 500
+MAX_CELL_CHARS: Final = 300
 MAX_LEAF_CHARS: Final = 5_000
 MAX_PICTURES: Final = 20
 MAX_PICTURE_BYTES: Final = 20 * 1024 * 1024
-"""Maximum number of bytes of all pictures of a result."""
-
+"""Maximum size of all pictures of a result in bytes."""
 
 MEDIA_TYPES: Final = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -223,9 +222,8 @@ def _pictures(value: Any) -> Iterator[Picture]:
         return
     left = MAX_PICTURE_BYTES
     for data in found:
-        media_type = media_type_of(data)
-        if media_type and len(data) <= left:
-            left -= len(data)
+        media_type, left = media_type_of(data), left - len(data)
+        if media_type and left >= 0:
             yield Picture(data, media_type)
 
 

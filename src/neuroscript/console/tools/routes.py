@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final, cast
 
 from starlette.datastructures import FormData
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -17,7 +18,7 @@ from neuroscript.console.forms.arguments_form import ACTION, ArgumentsForm
 from neuroscript.console.forms.reader import TooManyFields
 from neuroscript.console.policy.limits import limit_rows
 from neuroscript.console.rendering import fragment, message, not_found, page, redirect, render
-from neuroscript.console.routing import console_of, get, post, visitor_of
+from neuroscript.console.routing import console_of, get, is_part, post, visitor_of
 from neuroscript.console.tools.listing import Catalog, Query
 from neuroscript.console.tools.preview import is_held_back, preview_call
 from neuroscript.console.tools.results import ResultView
@@ -26,6 +27,7 @@ from neuroscript.console.tools.tool_page import example_arguments, form_context,
 from neuroscript.console.tools.variables import variables_of
 from neuroscript.engine.explanation.remedies import remedy_of
 from neuroscript.engine.preflight import decide
+from neuroscript.errors import PluginError
 from neuroscript.names import from_wire
 from neuroscript.runtime.interfaces import ToolCall
 from neuroscript.tools.tool import ToolImplementation
@@ -39,16 +41,21 @@ PICTURE_HEADERS: Final = {
 """Headers that let a browser show a picture, and do nothing else with it."""
 
 
-def is_part(request: Request) -> bool:
-    """Return whether JavaScript requests a part of a page."""
-    return request.headers.get("x-requested-with") == "neuroscript"
+def tool_of(request: Request) -> ToolImplementation:
+    """Return the tool that the address names, in any spelling or by an old name.
 
-
-def tool_of(request: Request) -> ToolImplementation | None:
-    """Return the tool that the address names, in any spelling or by an old name."""
+    Raises:
+        HTTPException: There is no such tool, or its distribution cannot be loaded.
+    """
     engine = console_of(request).engine
     name = from_wire(request.path_params["name"])
-    return engine.tools.get(engine.aliases.get(name, name))
+    try:
+        tool = engine.tools.get(engine.aliases.get(name, name))
+    except PluginError as error:
+        raise HTTPException(404, f"This tool cannot be loaded: {error}") from error
+    if tool is None:
+        raise HTTPException(404, "There is no tool with this name.")
+    return tool
 
 
 def _catalog(request: Request) -> Catalog:
@@ -63,7 +70,7 @@ def _catalog(request: Request) -> Catalog:
 
 async def index(request: Request) -> Response:
     """Show the tools that a search finds."""
-    query = Query.of(request.query_params)
+    query = Query.of(request)
     session = visitor_of(request).session
     found = await asyncio.to_thread(_catalog(request).page, session, query)
     if is_part(request):
@@ -77,8 +84,6 @@ async def index(request: Request) -> Response:
 async def show(request: Request) -> Response:
     """Show a tool, with a form for its arguments; an example or an earlier call may fill it."""
     tool = tool_of(request)
-    if tool is None:
-        return _unknown(request)
     first = _first_arguments(request, tool)
     form = ArgumentsForm.filled(tool.spec.args, first, variadic=tool.spec.variadic)
     return await _tool_page(request, tool, form, is_new=not first)
@@ -95,8 +100,6 @@ def _first_arguments(request: Request, tool: ToolImplementation) -> Mapping[str,
 async def change_form(request: Request, form: FormData) -> Response:
     """Show the page again after a button of the form was pressed that does not run the tool."""
     tool = tool_of(request)
-    if tool is None:
-        return _unknown(request)
     submitted = await _submitted(request, tool, form)
     return submitted if isinstance(submitted, Response) else await _tool_page(request, tool, submitted)
 
@@ -104,8 +107,6 @@ async def change_form(request: Request, form: FormData) -> Response:
 async def change_fields(request: Request, form: FormData) -> Response:
     """Return the fields of the form after a button was pressed, for JavaScript."""
     tool = tool_of(request)
-    if tool is None:
-        return _unknown(request)
     submitted = await _submitted(request, tool, form)
     if isinstance(submitted, Response):
         return submitted
@@ -116,8 +117,6 @@ async def change_fields(request: Request, form: FormData) -> Response:
 async def check(request: Request, form: FormData) -> Response:
     """Return what would happen if the arguments were sent now, while the user types."""
     tool = tool_of(request)
-    if tool is None:
-        return _unknown(request)
     submitted = await _submitted(request, tool, form)
     if isinstance(submitted, Response):
         return submitted
@@ -148,18 +147,12 @@ async def _tool_page(
     return page(request, "tools/show.html", status, active="tools", **about, **context, **more)
 
 
-def _unknown(request: Request) -> Response:
-    return not_found(request, "There is no tool with this name.")
-
-
 # Calls
 
 
 async def run(request: Request, form: FormData) -> Response:
     """Run a tool with the arguments of its form, and show the page of the call."""
     tool = tool_of(request)
-    if tool is None:
-        return _unknown(request)
     submitted = await _submitted(request, tool, form)
     if isinstance(submitted, Response):
         return submitted
@@ -217,12 +210,11 @@ async def activity(request: Request) -> Response:
 
 
 def _result(call: RunningCall, asked: str = "") -> dict[str, Any]:
-    """Return which form of the result is shown: text or a tree, until the user asks for another one."""
+    """Return which form of the result is shown: the most suitable one, until the user asks for another one."""
     view: ResultView | None = call.view
     if view is None:
         return {"shown_view": "", "error": call.result.error if call.result else None, "remedy": _remedy(call)}
-    first = "tree" if view.tree is not None and not view.pictures else "text"
-    return {"shown_view": asked if asked in view.views else first, "error": None, "remedy": None}
+    return {"shown_view": asked if asked in view.views else view.views[0], "error": None, "remedy": None}
 
 
 def _remedy(call: RunningCall) -> Any:

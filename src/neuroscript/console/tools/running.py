@@ -23,8 +23,8 @@ from neuroscript.runtime.interfaces import ToolCall, ToolResult
 MAX_LINES: Final = 1_000
 """Maximum number of messages, and of items of a stream, that a page shows."""
 
-MAX_MESSAGE_CHARS: Final = 2_000
-MAX_ITEM_CHARS: Final = 1_000_000
+MAX_MESSAGE_CHARS: Final = 500
+MAX_ITEM_CHARS: Final = 300_000
 """Maximum number of characters of all items of a stream that a page shows."""
 
 MIN_SECONDS_BETWEEN: Final = 0.05
@@ -51,7 +51,7 @@ class RunningCall:
         messages: Level and text of what the tool has logged and printed.
         items: The items of a stream as text.
         item_count: The number of all items.
-        result: The result without its value, which can be large; None while the call runs, or after it was cancelled.
+        result: The result without its value, or None while the call runs, or after it was cancelled.
         view: The result in the forms that suit it, or None.
         is_cancelled: Whether the user has cancelled the call.
         started: When, in seconds since 1970.
@@ -126,11 +126,11 @@ class CallWork:
         try:
             with listening(self):
                 result = await self._run()
-            self._finish(result)
+            view = await asyncio.to_thread(view_of, result.value) if result.ok else None
+            self._finish(attrs.evolve(result, value=None), view)
         except asyncio.CancelledError:
-            self._is_stopped.set()
             self._call.is_cancelled = True
-            self._finish(None)
+            self._finish(None, None)
             raise
 
     async def _run(self) -> ToolResult:
@@ -139,13 +139,11 @@ class CallWork:
         # A tool that does not wait runs on the thread of its caller, where it would delay all other requests
         return await self._threads.run(self._session.execute, self._sent, on_item=self._item)
 
-    def _finish(self, result: ToolResult | None) -> None:
+    def _finish(self, result: ToolResult | None, view: ResultView | None) -> None:
+        self._is_stopped.set()
         call = self._call
         call.seconds = time() - call.started
-        if result is not None:
-            call.view = view_of(result.value) if result.ok else None
-            call.result = attrs.evolve(result, value=None)
-        self._is_stopped.set()
+        call.result, call.view = result, view
         self._emit("outcome", call)
 
     # What the tools report, from any thread. The state of the page changes on the event loop together with the event,

@@ -8,9 +8,8 @@ from typing import Literal
 import attrs
 
 from neuroscript.engine.explanation.description import TITLES, Group, Sentence, describe
-from neuroscript.engine.explanation.findings import find_refusal
+from neuroscript.engine.explanation.findings import can_cover, find_refusal
 from neuroscript.policy.execution_policy import ExecutionPolicy
-from neuroscript.policy.templates import may_cover
 from neuroscript.tools.tool import ToolImplementation
 
 Standing = Literal["runs", "asks", "depends", "refused"]
@@ -120,7 +119,7 @@ def verdict_of(policy: ExecutionPolicy, tool: ToolImplementation, old: Collectio
     needs = tool.policy.capabilities
     if needs:
         grants = {
-            str(grant) for need in needs for layer in policy.layers for grant in layer.grants if may_cover(grant, need)
+            str(grant) for need in needs for layer in policy.layers for grant in layer.grants if can_cover(grant, need)
         }
         return Verdict("depends", policy.allowing(tool.name), f"within {', '.join(sorted(grants))}")
     return Verdict("runs", policy.allowing(tool.name))

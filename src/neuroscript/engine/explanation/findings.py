@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import attrs
 
@@ -12,7 +13,7 @@ from neuroscript.engine.engine import Engine
 from neuroscript.engine.explanation.tool_sources import ToolSource, source_of
 from neuroscript.engine.explanation.unused_flows import unused_flows
 from neuroscript.io.near_names import did_you_mean
-from neuroscript.policy.capabilities import parts
+from neuroscript.policy.capabilities import Grant, parts
 from neuroscript.policy.execution_policy import ExecutionPolicy
 from neuroscript.policy.scopes import is_exact_tool
 from neuroscript.policy.templates import may_cover, repeated_names
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from neuroscript.engine.explanation.isolation import IsolatedTool
 
 Tools = Mapping[str, ToolImplementation]
+
+MAX_COVERED: Final = 10_000
+"""Maximum number of pairs of a grant and a need that are cached."""
 
 
 @attrs.frozen
@@ -172,11 +176,17 @@ def find_refusal(policy: ExecutionPolicy, tool: ToolImplementation, old: Iterabl
         if rule:
             return UnusableTool(tool.name, "", rule, "", "is limited to 0 calls")
     for need, layer in product(_needs(tool), policy.layers):
-        if not any(may_cover(grant, need) for grant in layer.grants):
+        if not any(can_cover(grant, need) for grant in layer.grants):
             return UnusableTool(
                 tool.name, "policy.capability", "grants", need, f"needs {need}, which no grant can cover"
             )
     return None
+
+
+@lru_cache(maxsize=MAX_COVERED)
+def can_cover(grant: Grant, need: str) -> bool:
+    """Return what `may_cover` returns, from a cache: many tools have the same needs."""
+    return may_cover(grant, need)
 
 
 def _zero(layer: ExecutionPolicy, name: str) -> str:
