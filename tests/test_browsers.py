@@ -43,8 +43,8 @@ def test_problems_of_a_page_are_collected(open_page: PageOpener, address: str) -
 def test_violations_are_found(open_page: PageOpener, address: str) -> None:
     """Each with its rule and its element, on a page that forbids all scripts."""
     policy = """<meta http-equiv="Content-Security-Policy" content="script-src 'none'">"""
-    good = open_page(write(address, "<p>A text.</p>"))
-    bad = open_page(write(address, '<p id="pale" style="color: #ddd">A text.</p><input>', policy))
+    good = open_page(write(address, "<p>A string.</p>"))
+    bad = open_page(write(address, '<p id="pale" style="color: #ddd">A string.</p><input>', policy))
 
     assert accessibility_violations(good) == []
     assert sorted(found.partition(":")[0] for found in accessibility_violations(bad)) == ["color-contrast", "label"]

@@ -24,7 +24,7 @@ EXTERNAL: Final = re.compile(r"[a-z]+:|#")
 LANGUAGES: Final = {".py": "python", ".toml": "toml", ".json": "json"}
 """The highlighting of a file, by its suffix; other files are shown as text."""
 
-PICTURES: Final = frozenset({".svg", ".png"})
+PICTURES: Final = frozenset({".svg", ".png", ".webp"})
 """Suffixes of files that are copied instead of shown on a page."""
 
 SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {

@@ -1,4 +1,4 @@
-"""Sixty texts that execute a script if a page writes them without escaping, and what detects that."""
+"""Sixty strings that execute a script if a page writes them without escaping, and what detects that."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ CONTEXTS: Final = {
     "picture": "<svg><title>%s</title></svg>",
     "attribute": "<p data-%s>text</p>",
 }
-"""Where a page may write a text, by name; ``%s`` stands for the text, without escaping."""
+"""Where a page may write a string, by name; ``%s`` stands for the text, without escaping."""
 
 DECODERS: Final = {"escaped": html.unescape, "encoded": unquote}
-"""Contexts in which a text is decoded, and then written as the content of an element."""
+"""Contexts in which a string is decoded, and then written as the content of an element."""
 
 TEXTS: Final = {
     "text": (
@@ -95,12 +95,12 @@ TEXTS: Final = {
     "escaped": ("&lt;script&gt;__xss(N)&lt;/script&gt;",),
     "encoded": ("%3Cscript%3E__xss(N)%3C/script%3E",),
 }
-"""Texts by the context in which they execute a script; ``N`` stands for their number."""
+"""Strings by the context in which they execute a script; ``N`` stands for their number."""
 
 
 @attrs.frozen
 class Payload:
-    """A text that executes a script in a page that writes it without escaping.
+    """A string that executes a script in a page that writes it without escaping.
 
     Attributes:
         number: Passed to ``__xss`` or ``alert``, so that an execution names its payload.
@@ -158,7 +158,7 @@ FOREIGN_PARTS: Final = """() => {
 
 @attrs.define
 class ExecutionWatcher:
-    """Collects what texts of others execute, or try to, in the pages of a context.
+    """Collects what strings of others execute, or try to, in the pages of a context.
 
     Attributes:
         events: ``executed N`` for each execution, and ``blocked DIRECTIVE …`` for each that the policy of the page
@@ -197,12 +197,12 @@ def press_everything(page: Page) -> None:
 
 
 def hostile(place: str, payloads: tuple[Payload, ...], separator: str = " ") -> str:
-    """Return a text that names its place, so that a page shows whether it contains it, followed by payloads."""
+    """Return a string that names its place, so that a page shows whether it contains it, followed by payloads."""
     return separator.join([f"at-{place}-at", *(each.text for each in payloads)])
 
 
 def places_in(text: str) -> set[str]:
-    """Return the places whose texts a page contains."""
+    """Return the places whose strings a page contains."""
     return set(re.findall(r"at-([\w-]+?)-at", text))
 
 

@@ -26,8 +26,8 @@ MAX_TABS: Final = 250 if ALL else 40
 
 
 def text(place: str) -> str:
-    """Return a text with a word that is longer than a phone is wide, and lines."""
-    return f"A text about {place}: {'long' * 40}.\nAnd a second line."
+    """Return a string with a word that is longer than a phone is wide, and lines."""
+    return f"A string about {place}: {'long' * 40}.\nAnd a second line."
 
 
 REACHABLE: Final = """() => [...document.querySelectorAll(

@@ -1,4 +1,4 @@
-"""Texts of tools, models, plans, files, servers and audit logs execute nothing in a page, wherever they stand."""
+"""Strings of tools, models, plans, files, servers and audit logs execute nothing in a page, wherever they stand."""
 
 from __future__ import annotations
 
@@ -214,7 +214,7 @@ PLACES: Final = frozenset(
         "when-to-use",
     ]
 )
-"""Places whose texts the pages show; each has all payloads."""
+"""Places whose strings the pages show; each has all payloads."""
 
 
 def test_each_route_is_visited(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def many_tools() -> Toolset:
     tools = Toolset("many")
 
     def run(text: str, count: int = 1) -> str:
-        """Return a text several times."""
+        """Return a string several times."""
         return text * count
 
     for number in range(TOOLS):

@@ -26,7 +26,7 @@ class Visit:
         form: What a POST sends; None for a GET.
         is_part: Whether the response is a part of a page.
         leads_to: The route of the page that a form leads to.
-        waits_for: A text that the page shows at last.
+        waits_for: A string that the page shows at last.
     """
 
     route: str
@@ -54,7 +54,7 @@ NOT_SHOWN: Final = frozenset(
 
 
 def visits(world: World, text: Text) -> tuple[Visit, ...]:
-    """Return requests of each route that shows something, with texts in queries and forms."""
+    """Return requests of each route that shows something, with strings in queries and forms."""
     return (
         *access_visits(world, text),
         *tool_visits(world, text),

@@ -1,4 +1,4 @@
-"""A console that shows everything it can show, with the texts that a test chooses in every place."""
+"""A console that shows everything it can show, with the strings that a test chooses in every place."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class World:
 
 
 def tools_with(text: Text) -> Toolset:
-    """Return tools whose descriptions, values and results contain texts."""
+    """Return tools whose descriptions, values and results contain strings."""
     tools = Toolset("world", origin=text("origin"))
 
     def say(rt: Runtime, *values: Any) -> dict[str, Any]:
@@ -92,7 +92,7 @@ def tools_with(text: Text) -> Toolset:
             "world",
             (ArgSpec("text", ArgType.STRING),),
             return_type=ArgType.STRING,
-            description="Return a text.",
+            description="Return a string.",
         ),
         lambda rt, text: text,
         policy=PURE,
@@ -103,7 +103,7 @@ def tools_with(text: Text) -> Toolset:
 
 
 def described_spec(name: str, text: Text) -> ToolSpec:
-    """Return a spec with a text in each of its fields."""
+    """Return a spec with a string in each of its fields."""
     choices = (text("choice"), "other")
     keys = (ArgSpec("inner", ArgType.STRING, description=text("key-description"), default=text("key-default")),)
     args = (
@@ -132,7 +132,7 @@ def described_spec(name: str, text: Text) -> ToolSpec:
 
 
 def write_audit_log(path: Path, text: Text) -> None:
-    """Write a log with a text in each field of its records that is a string."""
+    """Write a log with chosen strings in its records."""
     facts = ToolFacts(
         text("audit-tool"),
         "a" * 64,
@@ -190,7 +190,7 @@ inputs = {{ text = "${{first}} and ${{input.who}}" }}
 
 
 def write_plans(directory: Path, text: Text) -> None:
-    """Write a plan that can run, one with problems, and a trace; their texts and names contain texts."""
+    """Write a plan that can run, one with problems, and a trace; their names and contents are chosen strings."""
     directory.mkdir()
     texts = {name: as_json(text(f"plan-{name}")) for name in ("description", "default", "input", "value")}
     texts["value"] = texts["value"].replace("${", "$${")  # otherwise a reference to another node
@@ -255,7 +255,7 @@ def findings(text: Text) -> dict[str, list[Finding]]:
 
 @contextmanager
 def world_with(directory: Path, text: Text) -> Iterator[World]:
-    """Serve a console with texts in each place; a call waits in its inbox."""
+    """Serve a console with strings in each place; a call waits in its inbox."""
     approvals, log = directory / "approvals", directory / "audit.jsonl"
     (directory / "sandbox").mkdir()
     write_audit_log(log, text)

@@ -245,7 +245,6 @@ PACKAGE_QUIET = {
     "neuroscript.console.health.plugins.compare_with_lock",
     "neuroscript.console.health.plugins.loaded_plugins",
     "neuroscript.console.health.servers.server_states",
-    "neuroscript.console.plans.routes.read_inputs",
     "neuroscript.console.policy.explained.explain_asked",
     "neuroscript.console.policy.limits.limit_rows",
     "neuroscript.console.tools.listing.Catalog.__init__",
@@ -260,6 +259,8 @@ PACKAGE_QUIET = {
     "neuroscript.engine.explanation.findings.check_engine",
     "neuroscript.engine.explanation.tool_sources.idle_patterns",
     "neuroscript.engine.explanation.tool_sources.source_of",
+    "neuroscript.console.plans.inputs.empty_inputs",
+    "neuroscript.console.plans.inputs.submitted_inputs",
 }  # fmt: skip
 """Functions of the root package, and functions that take an engine or a session, that run no tool."""
 

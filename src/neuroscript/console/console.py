@@ -53,16 +53,16 @@ class Console:
         engine: The engine whose tools it shows.
         settings: How it was created.
         visitors: The browsers that are signed in.
-        threads: Run tools and jobs that can be slow.
         answered: How suspended calls were answered here, by the names of their files; only the last ones.
+        threads: Run tools and jobs that can be slow.
         failures: Counts attempts to sign in that failed, by address.
     """
 
     engine: Engine
     settings: Settings
     visitors: Visitors = attrs.field(factory=Visitors)
-    threads: WorkThreads = attrs.field(factory=WorkThreads, repr=False)
     answered: dict[str, EndedRequest] = attrs.field(factory=dict, repr=False)
+    threads: WorkThreads = attrs.field(factory=WorkThreads, repr=False)
     failures: PeerBuckets = attrs.field(factory=lambda: PeerBuckets(0.2, 10), repr=False)
     _links: dict[str, tuple[User, float]] = attrs.field(factory=dict, repr=False)
 
