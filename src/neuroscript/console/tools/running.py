@@ -20,7 +20,6 @@ from neuroscript.policy.tool_policy import ToolPolicy
 from neuroscript.runtime.host import Progress
 from neuroscript.runtime.interfaces import ToolCall, ToolResult
 
-
 MAX_LINES: Final = 1_000
 """Maximum number of messages, and of items of a stream, that a page shows."""
 
