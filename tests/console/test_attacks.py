@@ -6,9 +6,10 @@ import re
 import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
+from time import monotonic, sleep
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -24,6 +25,7 @@ from neuroscript import Engine
 from neuroscript.console import User, app
 from neuroscript.console.access import HEADERS
 from neuroscript.console.application import _pages
+from neuroscript.console.visitor import MAX_STREAMS
 from neuroscript.interop.http_server.guard import MAX_BODY_BYTES
 
 FORBIDDEN: Final = "error: Failed to load resource: the server responded with a status of 403 (Forbidden)"
@@ -585,3 +587,21 @@ def test_text_of_an_exception_is_neither_shown_nor_logged(
         "the console could not authenticate a browser (ValueError)",
     ]
     assert caplog.text.count("test_attacks.py") == 2
+
+
+def test_event_streams_of_one_browser_are_limited(console: ServedConsole, client: Client) -> None:
+    """Each looks at the directory of suspended calls again and again, so a script could keep the console busy."""
+    (visitor,) = console.app.console.visitors
+    with ExitStack() as opened:
+        statuses, readers = [], []
+        for _ in range(MAX_STREAMS + 1):
+            stream = opened.enter_context(client.http.stream("GET", "/approvals/events"))
+            readers.append(stream.iter_lines())
+            next(readers[-1])  # it is counted now
+            statuses.append(stream.status_code)
+    deadline = monotonic() + 30
+    while visitor.streams and monotonic() < deadline:
+        sleep(0.05)
+
+    assert statuses == [200] * MAX_STREAMS + [429]
+    assert visitor.streams == 0

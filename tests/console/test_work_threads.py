@@ -67,7 +67,7 @@ def test_slow_tool_of_a_plan_does_not_stop_the_console(tmp_path: Path) -> None:
         assert digest is not None
         late = Timer(30, released.set)
         late.start()
-        run = browser.post("/plans/files/think.toml/run", digest=digest[1]).headers["location"]
+        run = browser.post("/plans/files/think.toml/run", digest=digest[1], **{"$do": "run"}).headers["location"]
         pages = [browser.get(run), browser.get("/tools")]
         was_released = released.is_set()
         released.set()

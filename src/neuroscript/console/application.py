@@ -12,7 +12,7 @@ from starlette.applications import Starlette
 from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection, Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
@@ -24,7 +24,7 @@ from neuroscript.console.approvals.requests import waiting_count
 from neuroscript.console.areas import AREAS
 from neuroscript.console.console import Console, Settings
 from neuroscript.console.inbox import Inbox
-from neuroscript.console.rendering import STATIC, message, not_found, redirect
+from neuroscript.console.rendering import STATIC, event_stream, message, not_found, redirect
 from neuroscript.console.routing import VISITOR, get, post, visitor_of
 from neuroscript.console.users import User
 from neuroscript.engine.engine import Engine
@@ -164,7 +164,7 @@ async def events(request: Request) -> Response:
         return not_found(request, "This activity has ended, and is no longer stored.")
     seen = request.headers.get("last-event-id") or request.query_params.get("after", "0")
     after = int(seen) if seen.isascii() and seen.isdigit() and len(seen) < 10 else 0
-    return StreamingResponse(activity.stream(after), media_type="text/event-stream")
+    return event_stream(request, activity.stream(after))
 
 
 async def cancel(request: Request, form: FormData) -> Response:

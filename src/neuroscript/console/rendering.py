@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -12,11 +12,13 @@ from urllib.parse import urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 
 from neuroscript import __version__
 from neuroscript.console.routing import console_of, visitor_of
+from neuroscript.console.visitor import MAX_STREAMS
 from neuroscript.io.text import duration, several_lines, utc_time
 
 DIRECTORY: Final = Path(__file__).parent
@@ -41,6 +43,18 @@ def fragment(request: Request, template: str, status: int = 200, **context: Any)
 def redirect(request: Request, name: str, /, **params: Any) -> Response:
     """Return a response that sends the browser to a route by GET."""
     return RedirectResponse(path_for(request, name, **params), 303)
+
+
+def event_stream(request: Request, events: AsyncIterator[str]) -> Response:
+    """Return a response with server-sent events.
+
+    Raises:
+        HTTPException: This browser receives too many streams.
+    """
+    visitor = visitor_of(request)
+    if visitor.streams >= MAX_STREAMS:
+        raise HTTPException(429, "This browser receives too many streams of events.", {"retry-after": "5"})
+    return StreamingResponse(visitor.counted(events), media_type="text/event-stream")
 
 
 def not_found(request: Request, text: str) -> Response:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from hashlib import sha256
 from secrets import token_urlsafe
 from time import monotonic
-from typing import Final
+from typing import Final, TypeVar
 
 import attrs
 
@@ -31,6 +31,12 @@ MAX_ACTIONS: Final = 100
 """Maximum number of such requests in a burst."""
 
 
+MAX_STREAMS: Final = 50
+"""Maximum number of event streams of one browser, which opens at most six to one address."""
+
+T = TypeVar("T")
+
+
 @attrs.define(eq=False)
 class Visitor:
     """One browser that is signed in.
@@ -41,6 +47,7 @@ class Visitor:
         csrf: The token that each form of this browser must contain.
         theme: The theme that the user has chosen: ``light``, ``dark``, or ``""`` for that of the system.
         activities: The work that this browser has started.
+        streams: The number of event streams that it receives.
     """
 
     user: User
@@ -51,6 +58,7 @@ class Visitor:
     activities: Activities = attrs.field(factory=Activities)
     bucket: TokenBucket = attrs.field(factory=lambda: TokenBucket(ACTIONS_PER_SECOND, MAX_ACTIONS), repr=False)
     last_seen: float = attrs.field(factory=monotonic)
+    streams: int = 0
     _session: Session | None = attrs.field(default=None, init=False, repr=False)
 
     @property
@@ -59,6 +67,15 @@ class Visitor:
         if self._session is None or self._session.is_closed:
             self._session = self.engine.session(id=self.id, host=caller_host(self.engine.host))
         return self._session
+
+    async def counted(self, events: AsyncIterator[T]) -> AsyncIterator[T]:
+        """Yield the events of a stream, which is counted meanwhile."""
+        self.streams += 1
+        try:
+            async for each in events:
+                yield each
+        finally:
+            self.streams -= 1
 
     def close(self) -> None:
         """Cancel the activities, and close the engine session."""

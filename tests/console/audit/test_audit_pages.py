@@ -353,7 +353,7 @@ def test_exported_table_has_one_row_for_each_call(client: PageClient) -> None:
 def test_exported_cells_are_no_formulas(tmp_path: Path) -> None:
     """A spreadsheet does not evaluate what a record contains, even after spaces."""
     path = tmp_path / "trail.jsonl"
-    texts = [f"{start}cmd|' /C calc'!A0" for start in (*FORMULAS, " =", "\n=")]
+    texts = [f"{start}cmd|' /C calc'!A0" for start in (*FORMULAS, " =", "\n=", "\uff1d", "\uff20")]
     lines = [{"kind": "outcome", "tool": text, "needs": [text], "call": 1} for text in texts]
     path.write_text("".join(json.dumps(each) + "\n" for each in lines))
     with browser(console_app(path)) as client:

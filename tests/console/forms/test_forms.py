@@ -292,6 +292,16 @@ def test_secrets_under_misspelled_names_are_not_sent_back(arguments: dict[str, A
     assert SECRET not in html_of(form.fields())
 
 
+def test_secrets_that_have_no_field_are_not_sent_back() -> None:
+    """The form for the changes of an approval leaves secret arguments out, but the JSON may name them."""
+    text = json.dumps({"a": 1, "password": SECRET})
+    form = submit((TEXT,), {"$edited": "json", "$json": text}, has_secrets=True)
+
+    assert form.arguments == {"a": 1, "password": SECRET}
+    assert SECRET not in form.json
+    assert SECRET not in html_of(form.fields())
+
+
 def test_placeholder_stands_for_a_secret_only_in_a_secret_argument() -> None:
     """In any other argument it is what the user has written, so no preview and no tool shows the secret."""
     args = (PASSWORD, ArgSpec("text", ArgType.ANY), ArgSpec("login", ArgType.MAP, keys=(TEXT, PASSWORD)))

@@ -155,23 +155,16 @@ class ResumedCall:
     """
 
     def __init__(self, approval: Approval, result: ToolResult | None, answered_text: str = "") -> None:
-        self._approval = approval
-        self._result = result
-        self._answered_text = answered_text
-
-    @property
-    def context(self) -> dict[str, Any]:
-        """The variables of the template."""
-        result = self._result
         text = "" if result is None else result_text(result)
-        return {
+        self.context: Final[dict[str, Any]] = {
             "was_claimed": result is not None,
-            "answered_text": self._answered_text,
-            "is_rejected": self._approval.verdict == "reject",
+            "answered_text": answered_text,
+            "is_rejected": approval.verdict == "reject",
             "error_code": "" if result is None or result.error is None else result.error.code,
             "text": text[:MAX_RESULT_CHARS],
             "omitted": max(0, len(text) - MAX_RESULT_CHARS),
         }
+        """The variables of the template. The result itself can be large, and is not stored."""
 
 
 async def check(request: Request, form: FormData) -> Response:

@@ -134,7 +134,8 @@ async def _part(request: Request, form: FormData, template: str) -> Response:
 
 async def _submitted(request: Request, change: Change, form: FormData) -> ArgumentsForm | Response:
     try:
-        return await ArgumentsForm.submitted(change.args, form, variadic=change.variadic)
+        has_secrets = bool(change.request.secrets)
+        return await ArgumentsForm.submitted(change.args, form, variadic=change.variadic, has_secrets=has_secrets)
     except TooManyFields as error:
         return message(request, 413, "The form is too large", f"{str(error).capitalize()}.")
 

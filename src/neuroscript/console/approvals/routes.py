@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
 from neuroscript.console.approvals import answering, changing
 from neuroscript.console.approvals.answering import ResumedCall
@@ -27,7 +27,7 @@ from neuroscript.console.approvals.requests import (
 from neuroscript.console.approvals.views import absent_page, card_context, ended_request
 from neuroscript.console.console import Console
 from neuroscript.console.paging import ListPage, page_number
-from neuroscript.console.rendering import fragment, not_found, page
+from neuroscript.console.rendering import event_stream, fragment, not_found, page
 from neuroscript.console.routing import console_of, get, visitor_of
 from neuroscript.console.visitor import Visitor
 
@@ -74,8 +74,7 @@ async def count(request: Request) -> Response:
 
 async def events(request: Request) -> Response:
     """Stream what waits, whenever that changes, until the browser is signed out."""
-    console, visitor = console_of(request), visitor_of(request)
-    return StreamingResponse(_states(console, visitor), media_type="text/event-stream")
+    return event_stream(request, _states(console_of(request), visitor_of(request)))
 
 
 async def _states(console: Console, visitor: Visitor) -> AsyncIterator[str]:

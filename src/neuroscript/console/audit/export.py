@@ -23,8 +23,8 @@ COLUMNS: Final = (
     *("time", "kind", "outcome", "tool", "code", "rule", "seconds", "run", "call", "parent", "depth", "session"),
     *("effects", "needs", "labels", "distribution", "version", "policy", "digest"),
 )
-FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r", "\n")
-"""How a cell begins that a spreadsheet would evaluate."""
+FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""How a cell begins that a spreadsheet would evaluate; some also evaluate the wide forms of these characters."""
 
 
 @attrs.frozen

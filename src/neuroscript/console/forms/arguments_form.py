@@ -59,8 +59,13 @@ class ArgumentsForm:
         return cls._of_fields(tuple(args), submission, variadic)
 
     @classmethod
-    async def submitted(cls, args: Sequence[ArgSpec], form: FormData, *, variadic: bool = False) -> Self:
+    async def submitted(
+        cls, args: Sequence[ArgSpec], form: FormData, *, variadic: bool = False, has_secrets: bool = False
+    ) -> Self:
         """Return the form after a browser has submitted it, with the effect of the button that was pressed.
+
+        Args:
+            has_secrets: Whether the tool has secret arguments besides *args*.
 
         Raises:
             TooManyFields: The form is too large.
@@ -69,7 +74,7 @@ class ArgumentsForm:
         submission = await Submission.of_form(form)
         action, text = form.get(ACTION, ""), form.get(JSON, "")
         if form.get(EDITED) == "json" and isinstance(text, str):
-            return cls._of_json(args, submission, text.replace("\r\n", "\n"), variadic)
+            return cls._of_json(args, submission, text.replace("\r\n", "\n"), variadic, has_secrets)
         if isinstance(action, str):
             submission = submission.changed_by(action)
         return cls._of_fields(args, submission, variadic)
@@ -81,10 +86,12 @@ class ArgumentsForm:
         return cls(args, submission, reading.arguments, reading.shown, text, "form", reading.problems, variadic)
 
     @classmethod
-    def _of_json(cls, args: tuple[ArgSpec, ...], submission: Submission, text: str, variadic: bool) -> Self:
+    def _of_json(
+        cls, args: tuple[ArgSpec, ...], submission: Submission, text: str, variadic: bool, has_secrets: bool
+    ) -> Self:
         secrets = read_form(args, submission, variadic=variadic).secrets
-        parsed = read_arguments(args, text, secrets, variadic=variadic)
-        has_secrets = any(arg.holds_secret for arg in args)
+        has_secrets = has_secrets or any(arg.holds_secret for arg in args)
+        parsed = read_arguments(args, text, secrets, variadic=variadic, hides_unknown=has_secrets)
         if parsed.problems:
             shown_text = "" if has_secrets else text
             return cls(args, submission, {}, {}, shown_text, "json", parsed.problems, variadic)

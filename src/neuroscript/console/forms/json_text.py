@@ -46,12 +46,18 @@ def write_arguments(shown: Mapping[str, Any]) -> str:
 
 
 def read_arguments(
-    args: Sequence[ArgSpec], text: str, secrets: Mapping[str, Any], *, variadic: bool = False
+    args: Sequence[ArgSpec],
+    text: str,
+    secrets: Mapping[str, Any],
+    *,
+    variadic: bool = False,
+    hides_unknown: bool = False,
 ) -> ParsedArguments:
     """Return the arguments in JSON text.
 
     Args:
         secrets: The secrets of the form by the name of their field, in place of ``{"$secret": NAME}``.
+        hides_unknown: Whether a name that is not an argument can be that of a secret.
     """
     try:
         data = parse_shallow_json(text) if text.strip() else {}
@@ -60,17 +66,20 @@ def read_arguments(
     if not isinstance(data, dict):
         return ParsedArguments({}, {}, (FormProblem("", "not a JSON object with the arguments by name"),))
     arguments = _with_changed_secrets(args, data, partial(_fill, secrets=secrets), variadic=variadic)
-    return ParsedArguments(arguments, mask_arguments(args, data, variadic=variadic))
+    shown = mask_arguments(args, data, variadic=variadic, hides_unknown=hides_unknown)
+    return ParsedArguments(arguments, shown)
 
 
-def mask_arguments(args: Sequence[ArgSpec], arguments: Mapping[str, Any], *, variadic: bool = False) -> dict[str, Any]:
+def mask_arguments(
+    args: Sequence[ArgSpec], arguments: Mapping[str, Any], *, variadic: bool = False, hides_unknown: bool = False
+) -> dict[str, Any]:
     """Return arguments with ``{"$secret": ""}`` in place of each secret.
 
     A name that is not an argument can be a misspelled secret, so its value is replaced too if there are secrets.
     """
     found = _with_changed_secrets(args, arguments, _mask, variadic=variadic)
     names = {arg.name for arg in args}
-    if any(arg.holds_secret for arg in args):
+    if hides_unknown or any(arg.holds_secret for arg in args):
         return {name: value if name in names else _mask(value) for name, value in found.items()}
     return found
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from threading import Event
 from time import monotonic, time
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import attrs
 
@@ -19,8 +19,6 @@ from neuroscript.io.text import one_line
 from neuroscript.policy.tool_policy import ToolPolicy
 from neuroscript.runtime.host import Progress
 from neuroscript.runtime.interfaces import ToolCall, ToolResult
-
-T = TypeVar("T")
 
 MAX_LINES: Final = 1_000
 """Maximum number of messages, and of items of a stream, that a page shows."""
