@@ -104,7 +104,8 @@ function startSearch(form) {
   form.addEventListener("change", send);
   addEventListener("pageshow", () => {
     // a browser that goes back restores the fields, also those that were changed just before it left the page
-    if (new URL(address(), location.href).search !== location.search) send();
+    const shown = new URLSearchParams(location.search);
+    if ([...new FormData(form)].some(([name, value]) => value !== (shown.get(name) ?? ""))) send();
   });
 }
 
