@@ -102,6 +102,11 @@ function startSearch(form) {
   });
   form.addEventListener("input", send);
   form.addEventListener("change", send);
+  addEventListener("pageshow", () => {
+    // a browser that goes back restores the fields, also those that were changed just before it left the page
+    const shown = new URLSearchParams(location.search);
+    if ([...new FormData(form)].some(([name, value]) => value !== (shown.get(name) ?? ""))) send();
+  });
 }
 
 // Events of activities
