@@ -188,8 +188,8 @@ def _signed_in(request: Request, user: User, template: str) -> Response:
 
 
 async def sign_in_page(request: Request) -> Response:
-    """Return the form for a token."""
-    return _sign_in_page(request, 200)
+    """Return the form for a token; a browser that is signed in goes to the first page."""
+    return _sign_in_page(request, 200) if request.scope.get(VISITOR) is None else redirect(request, "home")
 
 
 def _sign_in_page(request: Request, status: int, error: str = "") -> Response:

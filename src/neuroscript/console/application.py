@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 from weakref import WeakKeyDictionary
@@ -17,6 +17,7 @@ from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
 from neuroscript.coercion.parameters import FLAG, instance, optional, require
+from neuroscript.config.mcp_servers import ServerTable
 from neuroscript.console import access
 from neuroscript.console.activities import Activity
 from neuroscript.console.approvals.requests import waiting_count
@@ -28,6 +29,7 @@ from neuroscript.console.routing import VISITOR, get, post, visitor_of
 from neuroscript.console.users import User
 from neuroscript.engine.engine import Engine
 from neuroscript.interop.http_server.guard import RequestGuard
+from neuroscript.runtime.interfaces import AskedModel
 
 
 def app(
@@ -45,9 +47,9 @@ def app(
     plans: str | os.PathLike[str] | None = None,
     runs: str | None = None,
     policy_file: str | os.PathLike[str] | None = None,
-    model: Any = None,
-    checks: Callable[[], Any] | None = None,
-    servers: Any = None,
+    model: AskedModel | None = None,
+    checks: Callable[[], Mapping[str, Sequence[Any]]] | None = None,
+    servers: Iterable[ServerTable] = (),
     lock: str | os.PathLike[str] | None = None,
 ) -> ConsoleApp:
     """Return an ASGI application with the console of an engine.
@@ -97,7 +99,7 @@ def app(
         policy_file=_path(policy_file),
         model=model,
         checks=checks,
-        servers=servers,
+        servers=tuple(servers),
         lock=_path(lock),
     )
     return ConsoleApp(Console(engine, settings), frozenset(origins))

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from secrets import token_urlsafe
 from time import monotonic
 from typing import Any, Final
 
 import attrs
+from starlette.requests import HTTPConnection
 
+from neuroscript.config.mcp_servers import ServerTable
 from neuroscript.console.inbox import EndedRequest, Inbox
 from neuroscript.console.rate_limits import PeerBuckets
 from neuroscript.console.users import LOCAL_USER, User
 from neuroscript.console.visitor import Visitor, Visitors
 from neuroscript.console.work_threads import WorkThreads
 from neuroscript.engine.engine import Engine
+from neuroscript.runtime.interfaces import AskedModel
 
 LINK_SECONDS: Final = 600.0
 """Seconds for which a link for another browser is valid."""
@@ -31,17 +34,17 @@ class Settings:
     run_effects: bool = False
     is_local: bool = True
     users: tuple[User, ...] = ()
-    authenticate: Callable[[Any], User | None] | None = attrs.field(default=None, repr=False)
+    authenticate: Callable[[HTTPConnection], User | None] | None = attrs.field(default=None, repr=False)
     audit: tuple[Path, ...] = ()
     audit_key: bytes | None = attrs.field(default=None, repr=False)
     approvals: Path | None = None
     plans: Path | None = None
     runs: str | None = attrs.field(default=None, repr=False)
     policy_file: Path | None = None
-    model: Any = attrs.field(default=None, repr=False)
+    model: AskedModel | None = attrs.field(default=None, repr=False)
     inbox: Inbox | None = attrs.field(default=None, repr=False)
-    checks: Callable[[], Any] | None = attrs.field(default=None, repr=False)
-    servers: Any = attrs.field(default=None, repr=False)
+    checks: Callable[[], Mapping[str, Sequence[Any]]] | None = attrs.field(default=None, repr=False)
+    servers: tuple[ServerTable, ...] = attrs.field(default=(), repr=False)
     lock: Path | None = None
 
 

@@ -35,6 +35,11 @@ def is_harmless(policy: ToolPolicy) -> bool:
     return bool(effects - DESCRIPTIVE_EFFECTS) and effects <= HARMLESS_EFFECTS
 
 
+def is_held_back(console: Console, policy: ToolPolicy) -> bool:
+    """Return whether a console does not run a tool, because it has effects or declares none."""
+    return not console.settings.run_effects and not is_harmless(policy)
+
+
 def harmless_tools(engine: Engine) -> Collection[str]:
     """Return the names of the tools that declare that they change nothing."""
     return tuple(name for name, tool in engine.tools.items() if is_harmless(tool.policy))

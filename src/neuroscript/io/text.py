@@ -117,6 +117,15 @@ def quote_path(path: str) -> str:
     return escape(path if len(path) <= MAX_PATH_CHARS else f"…{path[-MAX_PATH_CHARS:]}")
 
 
+def shorten(text: str, most: int = 300) -> str:
+    """Return a text of at most *most* characters, shortened at its end.
+
+    >>> shorten("abcdef", 4)
+    'abc…'
+    """
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 def duration(seconds: float) -> str:
     """Return a duration with its unit.
 

@@ -50,8 +50,13 @@ def _lines(turn: Turn, reply: Reply | None) -> Iterator[str]:
 
 def call_line(call: ToolCall) -> str:
     """Return a call on one line, as the model wrote it."""
+    return f"{escape(call.name)} {arguments_line(call)}"
+
+
+def arguments_line(call: ToolCall) -> str:
+    """Return the arguments of a call on one line, as the model wrote them."""
     arguments = call.arguments if isinstance(call.arguments, str) else json.dumps(to_plain(call.arguments), default=str)
-    return escape(f"{call.name} {arguments}")
+    return escape(arguments)
 
 
 def result_line(result: ToolResult) -> str:

@@ -278,7 +278,7 @@ def test_notification_is_asked_for_by_a_button(desk: ServedDesk, open_page: Page
     call = desk.call("desk.delete", "private")
     until(lambda: page.evaluate("window.notifications.length") == 1)
 
-    assert page.evaluate("window.notifications") == ["A call waits for an approval: desk.delete"]
+    assert page.evaluate("window.notifications") == ["A call waits for approval: desk.delete"]
     desk.answer(desk.waiting()[0], Approval.reject())
     call.result()
 

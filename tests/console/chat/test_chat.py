@@ -86,7 +86,8 @@ def test_conversation_has_turns_and_can_begin_anew(
         expect(page.locator(".chat-text").last).to_have_text(text)
     page.get_by_role("button", name="New conversation").click()
     expect(page.locator(".chat-exchange")).to_have_count(0)
-    send(page, "message 3")
+    page.get_by_label("Your message").fill("message 3")
+    page.keyboard.press("Control+Enter")
     expect(page.locator(".chat-text")).to_have_text("three")
 
     counts = [len(each.body["messages"]) for each in server.requests]

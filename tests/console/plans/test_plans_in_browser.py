@@ -132,7 +132,7 @@ def test_plan_runs_without_javascript(served: ServedConsole, open_page: PageOpen
     run(page, "waits.toml")
     expect(page.get_by_role("heading", level=1)).to_have_text("Run of waits")
     assert box.waiting.wait(30)
-    page.get_by_role("link", name="Show the present state").click()
+    page.get_by_role("link", name="Load this page again").click()
     expect(page.locator("#state-slow .badge")).to_have_text("running")
     box.go.set()
     while page.get_by_role("button", name="Cancel").is_visible():

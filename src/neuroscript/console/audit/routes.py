@@ -26,10 +26,11 @@ from neuroscript.console.audit.charts import OUTCOMES as PARTS
 from neuroscript.console.audit.export import FORMATS, file_name, parts
 from neuroscript.console.audit.logs import ShownLog, UnreadableLog, logs_of
 from neuroscript.console.audit.selection import PERIODS, Selection, selection_of
-from neuroscript.console.audit.shortening import MAX_TEXT_CHARS, record_text, shorten, shorten_entry, shorten_node
+from neuroscript.console.audit.shortening import record_text, shorten_entry, shorten_node
 from neuroscript.console.background_jobs import jobs_of
 from neuroscript.console.rendering import fragment, message, page, redirect
 from neuroscript.console.routing import Get, console_of, get, is_part, post
+from neuroscript.io.text import shorten
 from neuroscript.policy.tool_policy import EFFECTS
 
 CALLS_PER_PAGE: Final = 50
@@ -121,7 +122,7 @@ async def index(request: Request) -> Response:
     if is_part(request):
         return fragment(request, "audit/_calls.html", **context)
     context |= {"outcomes": OUTCOMES, "effects": sorted(EFFECTS), "periods": PERIODS}
-    return page(request, "audit/index.html", tools=[each for each in tools if len(each) <= MAX_TEXT_CHARS], **context)
+    return page(request, "audit/index.html", tools=[each for each in tools if each == shorten(each)], **context)
 
 
 def _id_of(query: Mapping[str, str], name: str) -> int | None:

@@ -9,24 +9,13 @@ import attrs
 
 from neuroscript.audit.call_tree import CallNode
 from neuroscript.audit.entries import Entry
-
-MAX_TEXT_CHARS: Final = 300
-"""Maximum number of characters of one text on a page."""
+from neuroscript.io.text import shorten
 
 MAX_LISTED_TEXTS: Final = 100
 """Maximum number of needs, labels or effects of one call on a page."""
 
 MAX_RECORD_CHARS: Final = 200_000
 """Maximum number of characters of a record as JSON."""
-
-
-def shorten(text: str, most: int = MAX_TEXT_CHARS) -> str:
-    """Return a text, shortened at its end.
-
-    >>> shorten("abcdef", 4)
-    'abc…'
-    """
-    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def shorten_entry(entry: Entry) -> Entry:

@@ -10,7 +10,7 @@ import attrs
 
 from neuroscript.console.activities import Activity
 from neuroscript.engine.session import Session
-from neuroscript.llm.transcripts import call_line
+from neuroscript.llm.transcripts import arguments_line
 from neuroscript.names import from_wire
 from neuroscript.runtime.interfaces import ToolCall, ToolResult, Turn
 from neuroscript.runtime.replies import Usage
@@ -75,7 +75,7 @@ class CallPart:
     def end(self, call: ToolCall, result: ToolResult) -> None:
         """Set what a call has returned; secrets are redacted in both."""
         self.tool = result.tool or self.tool
-        self.arguments = _cut(call_line(call))
+        self.arguments = _cut(arguments_line(call))
         self.result = _cut(result_text(result))
         self.repairs = tuple((each.where, each.got, each.became) for each in result.repairs)
         if result.error is not None:
@@ -161,7 +161,7 @@ def started_call(session: Session, call: ToolCall) -> CallPart:
     info = session.infos.get(name)
     has_secrets = info is not None and any(arg.holds_secret for arg in info.spec.args)
     secrets = session.secrets
-    line = "" if has_secrets else call_line(call)
+    line = "" if has_secrets else arguments_line(call)
     return CallPart(name, _cut(line if secrets is None else secrets.text(line)))
 
 

@@ -75,7 +75,9 @@ async def send(request: Request, form: FormData) -> Response:
         begin_turn(request, chat, prompt)
     except TooManyActivities as error:
         return _page(request, 429, str(error), prompt)
-    return redirect(request, "chat.index")
+    response = redirect(request, "chat.index")
+    response.headers["location"] += "#chat-controls"  # the end of the conversation
+    return response
 
 
 async def clear(request: Request, form: FormData) -> Response:

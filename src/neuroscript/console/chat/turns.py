@@ -16,7 +16,7 @@ from neuroscript.console.activities import Activity
 from neuroscript.console.approvals.requests import ended_text, inbox_of, live_entry
 from neuroscript.console.approvals.views import card_context
 from neuroscript.console.chat.exchanges import CallPart, Chat, Exchange, TextPart, call_parts, discreet, started_call
-from neuroscript.console.effects import is_harmless, runnable_session
+from neuroscript.console.effects import is_held_back, runnable_session
 from neuroscript.console.inbox import Change, EndedRequest, WaitingRequest
 from neuroscript.console.rendering import render
 from neuroscript.console.routing import console_of, visitor_of
@@ -172,7 +172,7 @@ class ChatTurn:
         """Return whether this console does not run a tool, because it has effects or declares none."""
         console = console_of(self.request)
         tool = console.engine.tools.get(name)
-        return tool is not None and not console.settings.run_effects and not is_harmless(tool.policy)
+        return tool is not None and is_held_back(console, tool.policy)
 
     # Approvals
 

@@ -35,7 +35,7 @@ MAX_LISTED: Final = 200
 
 
 def _tables(request: Request) -> tuple[ServerTable, ...]:
-    return tuple(console_of(request).settings.servers or ())
+    return console_of(request).settings.servers
 
 
 def _table(request: Request) -> ServerTable:

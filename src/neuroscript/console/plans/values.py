@@ -6,7 +6,7 @@ import json
 from typing import Any, Final
 
 from neuroscript.coercion.plain_data import to_plain
-from neuroscript.io.text import json_text
+from neuroscript.io.text import json_text, shorten
 
 MAX_VALUE_CHARS: Final = 4_000
 """Maximum number of characters of one value in a page."""
@@ -27,4 +27,4 @@ def value_text(value: Any) -> str:
             text = json.dumps(json.loads(json_text(to_plain(value))), indent=2, ensure_ascii=False)
         except (TypeError, ValueError, RecursionError):
             return "This value cannot be shown."
-    return text if len(text) <= MAX_VALUE_CHARS else f"{text[:MAX_VALUE_CHARS]}…"
+    return shorten(text, MAX_VALUE_CHARS)

@@ -6,7 +6,7 @@ import attrs
 from starlette.datastructures import FormData
 
 from neuroscript.console.console import Console
-from neuroscript.console.effects import is_harmless
+from neuroscript.console.effects import is_held_back
 from neuroscript.engine.explanation.checks import Explanation, explain
 from neuroscript.engine.explanation.remedies import Remedy, remedy_of
 from neuroscript.engine.explanation.tool_sources import source_of
@@ -73,5 +73,5 @@ def explain_asked(console: Console, session: Session, asked: Asked) -> Answer:
         explanation=found,
         remedy=None if found.decision.allowed else remedy_of(found.decision),
         arguments="" if tool.spec.secret_names else asked.arguments,
-        is_held_back=not console.settings.run_effects and not is_harmless(tool.policy),
+        is_held_back=is_held_back(console, tool.policy),
     )

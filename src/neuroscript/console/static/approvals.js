@@ -67,7 +67,7 @@ function wantsNotifications() {
 }
 
 function notify(request) {
-  const shown = new Notification("A call waits for an approval", { body: request.tool, tag: request.id });
+  const shown = new Notification("A call waits for approval", { body: request.tool, tag: request.id });
   shown.onclick = () => {
     window.focus();
     location.assign(news?.href ?? location.href);

@@ -5,6 +5,7 @@
 //   [data-events=URL]                      receives the events of an activity
 //   [data-refresh=URL][data-seconds=N]     loads its content again while the page is visible
 //   [data-shortcut=KEY]                    is activated by a key
+//   form button[data-run]                  is activated by Ctrl+Enter within the form
 //   [data-copy=#id]                        copies the text of an element
 //   [data-follow]                          is followed when the page is shown
 
@@ -181,6 +182,14 @@ function startRefresh(element) {
 // Keys and buttons
 
 const isTyping = (element) => element?.closest?.("input, textarea, select, [contenteditable]") != null;
+
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || event.isComposing) return;
+  const button = event.target.closest?.("form")?.querySelector("[data-run]");
+  if (!button) return;
+  event.preventDefault();
+  if (!button.disabled) button.click();
+});
 
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || isTyping(event.target)) return;

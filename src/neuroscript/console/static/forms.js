@@ -119,11 +119,5 @@ for (const form of document.querySelectorAll("form[data-fields-url]")) {
   form.addEventListener("submit", (event) => {
     if (event.submitter?.hidden) event.preventDefault(); // Enter in a field; the page shows the effect already
   });
-  form.addEventListener("keydown", (event) => {
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
-      event.preventDefault();
-      form.querySelector("[data-run]:not(:disabled)")?.click();
-    }
-  });
   document.querySelector(form.dataset.target)?.addEventListener("shown", (event) => showParts(form, event.currentTarget));
 }

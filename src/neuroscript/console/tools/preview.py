@@ -8,7 +8,7 @@ from typing import Any, Final
 import attrs
 
 from neuroscript.console.console import Console
-from neuroscript.console.effects import is_harmless
+from neuroscript.console.effects import is_held_back
 from neuroscript.console.forms.arguments_form import ArgumentsForm
 from neuroscript.console.policy.limits import LimitRow, limit_rows
 from neuroscript.engine.explanation.checks import Explanation, explain
@@ -19,7 +19,7 @@ from neuroscript.engine.preflight import bind_call
 from neuroscript.engine.session import Session
 from neuroscript.errors import ArgumentError, CallError, Problem
 from neuroscript.formats.one_line import to_json
-from neuroscript.policy.tool_policy import ToolPolicy
+from neuroscript.io.text import shorten
 from neuroscript.runtime.interfaces import ToolCall
 from neuroscript.spec.binding import Repair, repairs
 from neuroscript.spec.tool_spec import ArgSpec
@@ -57,7 +57,6 @@ class Preview:
         remedy: What would permit a refused call, or None.
         limits: The limits that count the call.
         is_held_back: Whether this console does not run the tool, because it has effects or declares none.
-        harmless: Whether the tool declares that it changes nothing.
     """
 
     problems: tuple[tuple[str, str], ...] = ()
@@ -68,12 +67,6 @@ class Preview:
     remedy: Remedy | None = None
     limits: Sequence[LimitRow] = ()
     is_held_back: bool = False
-    harmless: bool = False
-
-    @property
-    def may_run(self) -> bool:
-        """Whether a call would be sent."""
-        return not self.problems and self.explanation.decision.allowed and not self.is_held_back
 
     @property
     def is_refused(self) -> bool:
@@ -119,14 +112,8 @@ def preview_call(console: Console, session: Session, tool: ToolImplementation, f
         remedy=None if decision.allowed or is_about_arguments(decision) else remedy_of(decision),
         limits=limit_rows(console.engine, session),
         is_held_back=is_held_back(console, tool.policy),
-        harmless=is_harmless(tool.policy),
         **more,
     )
-
-
-def is_held_back(console: Console, policy: ToolPolicy) -> bool:
-    """Return whether a console does not run a tool, because it has effects or declares none."""
-    return not console.settings.run_effects and not is_harmless(policy)
 
 
 def problem_text(problem: Problem) -> str:
@@ -158,5 +145,5 @@ def _exact_value(arg: ArgSpec, value: Any) -> ExactValue:
     return ExactValue(
         arg.name,
         type(value).__name__,
-        text if len(text) <= MAX_VALUE_CHARS else f"{text[: MAX_VALUE_CHARS - 1]}…",
+        shorten(text, MAX_VALUE_CHARS),
     )

@@ -10,6 +10,7 @@ import attrs
 
 from neuroscript.coercion.content import Content, Image
 from neuroscript.coercion.plain_data import readable_text, to_plain
+from neuroscript.io.text import shorten
 
 MAX_TEXT_CHARS: Final = 200_000
 """Maximum number of characters of a result that a page shows."""
@@ -167,7 +168,7 @@ def _tree(label: str, value: Any, budget: _Budget, level: int = 0) -> Node:
     kind = type(value).__name__
     if not isinstance(value, (dict, list)):
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=repr)
-        return Node(label, kind, text if len(text) <= MAX_LEAF_CHARS else f"{text[:MAX_LEAF_CHARS]}…")
+        return Node(label, kind, shorten(text, MAX_LEAF_CHARS))
     pairs = list(value.items() if isinstance(value, dict) else enumerate(value))
     unit = "key" if isinstance(value, dict) else "item"
     size = f"{len(pairs):,} {unit}{'s' * (len(pairs) != 1)}"
@@ -210,7 +211,7 @@ def _cell(row: dict[Any, Any], column: str) -> str:
 
 def _cell_text(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=repr)
-    return text if len(text) <= MAX_CELL_CHARS else f"{text[:MAX_CELL_CHARS]}…"
+    return shorten(text, MAX_CELL_CHARS)
 
 
 def _pictures(value: Any) -> Iterator[Picture]:

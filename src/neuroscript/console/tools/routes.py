@@ -13,14 +13,14 @@ from starlette.responses import Response
 
 from neuroscript.console.activities import Activity, TooManyActivities
 from neuroscript.console.console import Console
-from neuroscript.console.effects import runnable_session
+from neuroscript.console.effects import is_held_back, runnable_session
 from neuroscript.console.forms.arguments_form import ACTION, ArgumentsForm
 from neuroscript.console.forms.reader import TooManyFields
 from neuroscript.console.policy.limits import limit_rows
 from neuroscript.console.rendering import fragment, message, not_found, page, redirect, render
 from neuroscript.console.routing import console_of, get, is_part, post, visitor_of
 from neuroscript.console.tools.listing import Catalog, Query
-from neuroscript.console.tools.preview import is_held_back, preview_call
+from neuroscript.console.tools.preview import preview_call
 from neuroscript.console.tools.results import ResultView
 from neuroscript.console.tools.running import CallWork, RunningCall
 from neuroscript.console.tools.tool_page import example_arguments, form_context, tool_context

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from neuroscript.console.console import Console
+from neuroscript.console.effects import is_held_back
 from neuroscript.console.forms.arguments_form import ArgumentsForm, field_ids
 from neuroscript.console.forms.json_text import mask_arguments
 from neuroscript.console.tools.listing import list_tool
-from neuroscript.console.tools.preview import is_held_back, preview_call
+from neuroscript.console.tools.preview import preview_call
 from neuroscript.console.tools.sandbox_files import path_suggestions
 from neuroscript.console.tools.schemas import schemas_of
 from neuroscript.console.tools.snippets import snippets_of
@@ -17,6 +18,7 @@ from neuroscript.engine.explanation.tool_sources import isolation_of, isolation_
 from neuroscript.engine.session import Session
 from neuroscript.errors import UNSET
 from neuroscript.formats.one_line import inner_rules, label_phrases, return_text, rule_phrase, signature, to_json
+from neuroscript.io.text import shorten
 from neuroscript.spec.binding import by_name
 from neuroscript.spec.tool_spec import ArgSpec, Example, ToolSpec
 from neuroscript.tools.tool import ToolImplementation
@@ -118,4 +120,4 @@ def _text(value: Any) -> str:
         text = to_json(value)
     except (TypeError, ValueError):  # an example may contain any object
         text = type(value).__name__
-    return text if len(text) <= MAX_EXAMPLE_CHARS else f"{text[: MAX_EXAMPLE_CHARS - 1]}…"
+    return shorten(text, MAX_EXAMPLE_CHARS)

@@ -8,6 +8,7 @@ import attrs
 
 from neuroscript.console.tools.results import item_text
 from neuroscript.engine.session import Session
+from neuroscript.io.text import shorten
 
 MAX_VARIABLES: Final = 500
 MAX_VALUE_CHARS: Final = 500
@@ -33,7 +34,5 @@ def variables_of(session: Session) -> list[ShownVariable]:
     found = []
     for name in tuple(session.memory.variables)[:MAX_VARIABLES]:
         value = session._without_secrets(session.memory.variables.get(name, None))
-        text = item_text(value)
-        shown = text if len(text) <= MAX_VALUE_CHARS else f"{text[: MAX_VALUE_CHARS - 1]}…"
-        found.append(ShownVariable(name, type(value).__name__, shown))
+        found.append(ShownVariable(name, type(value).__name__, shorten(item_text(value), MAX_VALUE_CHARS)))
     return found
