@@ -78,6 +78,7 @@ def test_back_returns_to_the_selected_calls(page: Page) -> None:
     page.go_back()
 
     expect(page.get_by_label("Outcome")).to_have_value("ok")
+    expect(page.locator("tbody tr")).to_have_count(4)
     assert calls(page) == ["math.add", "fs.delete", "math.add", "fs.delete"]
 
 

@@ -102,6 +102,10 @@ function startSearch(form) {
   });
   form.addEventListener("input", send);
   form.addEventListener("change", send);
+  addEventListener("pageshow", () => {
+    // a browser that goes back restores the fields, also those that were changed just before it left the page
+    if (new URL(address(), location.href).search !== location.search) send();
+  });
 }
 
 // Events of activities
