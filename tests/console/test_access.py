@@ -233,6 +233,29 @@ def test_host_authenticates_users_itself() -> None:
     assert client.get("/browser").headers["location"] == "/sign-in"
 
 
+@pytest.mark.parametrize("now", [None, User("ada", "viewer")], ids=["signed-out", "viewer"])
+def test_browser_that_the_host_signs_out_is_signed_out(now: User | None) -> None:
+    """What it runs is cancelled, and its event streams end; static files and failures of the host change nothing."""
+    users: list[User | None] = [User("ada", "approver")]
+
+    def authenticate(connection: Any) -> User | None:
+        return users[0] if "x-fails" not in connection.headers else next(iter(()))
+
+    console = app(Engine(plugins="none"), is_local=False, authenticate=authenticate)
+    client = client_of(console)
+    client.get("/browser")
+    (before,) = console.console.visitors
+    session = before.session
+    users[0] = now
+    client.get("/static/console.css")
+    client.get("/browser", headers={"x-fails": "1"})
+    was_closed = session.is_closed
+    client.get("/browser")
+
+    assert (was_closed, session.is_closed) == (False, True)
+    assert before not in [*console.console.visitors]
+
+
 def test_console_that_others_can_reach_needs_users() -> None:
     """Otherwise everyone could use it."""
     with pytest.raises(ValueError, match="needs users with tokens"):

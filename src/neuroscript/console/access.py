@@ -65,7 +65,7 @@ class BrowserAccess:
             return
         visitor, cookie = self._visitor(scope)
         scope = {**scope, VISITOR: visitor}
-        is_versioned = scope["path"].startswith(f"{scope.get('root_path', '')}/static/") and scope["query_string"]
+        is_versioned = _is_static(scope) and scope["query_string"]
         received = 0
         is_started = False
 
@@ -107,14 +107,23 @@ class BrowserAccess:
         authenticate = self._console.settings.authenticate
         if authenticate is None:
             return visitor, ""
+        if _is_static(scope):  # everybody may read these files, so a host need not authenticate their readers
+            return None, ""
         try:
             user = authenticate(connection)
         except Exception as error:
             log_failure("the console could not authenticate a browser", error)
-            user = None
-        if user is None or (visitor is not None and visitor.user == user):
-            return (None if user is None else visitor), ""
+            return None, ""
+        if visitor is not None and visitor.user != user:  # the host has signed the user out, or changed the role
+            self._console.visitors.remove(visitor)
+            visitor = None
+        if user is None or visitor is not None:
+            return visitor, ""
         return self._console.sign_in(user)
+
+
+def _is_static(scope: Any) -> bool:
+    return bool(scope["path"].startswith(f"{scope.get('root_path', '')}/static/"))
 
 
 def log_failure(what: str, error: Exception) -> None:

@@ -10,7 +10,7 @@ import json
 import logging
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from operator import attrgetter
 from secrets import token_urlsafe
 from time import time
@@ -134,7 +134,7 @@ class Activity:
         while not self.finished:
             await self._changed.wait()
 
-    async def stream(self, after: int = 0) -> AsyncIterator[str]:
+    async def stream(self, after: int = 0) -> AsyncGenerator[str, None]:
         """Yield the events after a number as server-sent events, until the work has ended."""
         while True:
             while (at := bisect_right(self.events, after, key=attrgetter("number"))) < len(self.events):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -45,7 +45,7 @@ def redirect(request: Request, name: str, /, **params: Any) -> Response:
     return RedirectResponse(path_for(request, name, **params), 303)
 
 
-def event_stream(request: Request, events: AsyncIterator[str]) -> Response:
+def event_stream(request: Request, events: AsyncGenerator[str, None]) -> Response:
     """Return a response with server-sent events.
 
     Raises:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing
 from hashlib import sha256
 from secrets import token_urlsafe
 from time import monotonic
@@ -68,12 +69,13 @@ class Visitor:
             self._session = self.engine.session(id=self.id, host=caller_host(self.engine.host))
         return self._session
 
-    async def counted(self, events: AsyncIterator[T]) -> AsyncIterator[T]:
+    async def counted(self, events: AsyncGenerator[T, None]) -> AsyncGenerator[T, None]:
         """Yield the events of a stream, which is counted meanwhile."""
         self.streams += 1
         try:
-            async for each in events:
-                yield each
+            async with aclosing(events):
+                async for each in events:
+                    yield each
         finally:
             self.streams -= 1
 

@@ -337,7 +337,8 @@ def test_events_stream_ends_when_the_browser_leaves(desk: ServedDesk) -> None:
     with httpx.Client(base_url=desk.served.url) as browser:
         browser.get(link)
         with browser.stream("GET", "/approvals/events") as response:
-            assert '"count": 0' in next(response.iter_text())
+            texts = response.iter_text()  # the response is closed when nothing refers to this iterator
+            assert '"count": 0' in next(texts)
             assert 1 == len(desk.inbox._listeners)
         until(lambda: not desk.inbox._listeners)
         with browser.stream("GET", "/approvals/events") as response:

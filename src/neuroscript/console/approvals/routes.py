@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import Final
 
 from starlette.requests import Request
@@ -77,7 +77,7 @@ async def events(request: Request) -> Response:
     return event_stream(request, _states(console_of(request), visitor_of(request)))
 
 
-async def _states(console: Console, visitor: Visitor) -> AsyncIterator[str]:
+async def _states(console: Console, visitor: Visitor) -> AsyncGenerator[str, None]:
     loop, changed = asyncio.get_running_loop(), asyncio.Event()
     inbox = inbox_of(console)
     unsubscribe = None if inbox is None else inbox.subscribe(lambda _: loop.call_soon_threadsafe(changed.set))
