@@ -74,16 +74,14 @@ def _control_of(arg: ArgSpec) -> Control:
         return Control.TUPLE if arg.prefix_items else Control.LIST
     if kind in VALUES:
         return Control.MAP
-    return _SCALARS.get(kind, Control.TEXT)
+    if kind in JSON_TYPES:
+        return Control.JSON
+    return SCALARS.get(kind, Control.TEXT)
 
 
-_SCALARS: Final = {
-    ArgType.BOOL: Control.BOOLEAN,
-    ArgType.BLOB: Control.BYTES,
-    ArgType.NIL: Control.NULL,
-    ArgType.ANY: Control.JSON,
-    ArgType.EMBEDDING: Control.JSON,
-}
+SCALARS: Final = {ArgType.BOOL: Control.BOOLEAN, ArgType.BLOB: Control.BYTES, ArgType.NIL: Control.NULL}
+JSON_TYPES: Final = frozenset({ArgType.ANY, ArgType.EMBEDDING})
+"""Types whose values are written as JSON."""
 
 
 def _controls_in(arg: ArgSpec, most: int) -> int:

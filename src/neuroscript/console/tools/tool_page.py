@@ -9,11 +9,11 @@ from neuroscript.console.console import Console
 from neuroscript.console.effects import is_held_back
 from neuroscript.console.forms.arguments_form import ArgumentsForm, field_ids
 from neuroscript.console.forms.json_text import mask_arguments
+from neuroscript.console.tools.code_samples import samples_of
 from neuroscript.console.tools.listing import list_tool
 from neuroscript.console.tools.preview import preview_call
 from neuroscript.console.tools.sandbox_files import path_suggestions
 from neuroscript.console.tools.schemas import schemas_of
-from neuroscript.console.tools.snippets import snippets_of
 from neuroscript.engine.explanation.tool_sources import isolation_of, isolation_text, source_of
 from neuroscript.engine.session import Session
 from neuroscript.errors import UNSET
@@ -73,7 +73,7 @@ def form_context(
         "fields": fields,
         "preview": preview,
         "links": [(where, text, _nearest(where, ids)) for where, text in preview.problems],
-        "snippets": snippets_of(tool.spec, form.shown),
+        "samples": samples_of(tool.spec, form.shown),
         "secrets": sorted(tool.spec.secret_names),
     }
 

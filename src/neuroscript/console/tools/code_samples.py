@@ -19,7 +19,7 @@ PLACEHOLDER: Final = "YOUR_SECRET"
 
 
 @attrs.frozen
-class Snippet:
+class CodeSample:
     """A call in one notation.
 
     Attributes:
@@ -33,7 +33,7 @@ class Snippet:
     text: str
 
 
-def snippets_of(spec: ToolSpec, shown: Mapping[str, Any]) -> tuple[Snippet, ...]:
+def samples_of(spec: ToolSpec, shown: Mapping[str, Any]) -> tuple[CodeSample, ...]:
     """Return a call in each notation.
 
     Args:
@@ -42,10 +42,10 @@ def snippets_of(spec: ToolSpec, shown: Mapping[str, Any]) -> tuple[Snippet, ...]
     arguments = {name: _without_secrets(value) for name, value in shown.items()}
     text = json_text(to_plain(arguments))
     return (
-        Snippet("cli", "Command line", _command(spec, text)),
-        Snippet("python", "Python", _python(spec, arguments)),
-        Snippet("mcp", "MCP", _request(spec, arguments)),
-        Snippet("curl", "curl", _curl(spec, text)),
+        CodeSample("cli", "Command line", _command(spec, text)),
+        CodeSample("python", "Python", _python(spec, arguments)),
+        CodeSample("mcp", "MCP", _request(spec, arguments)),
+        CodeSample("curl", "curl", _curl(spec, text)),
     )
 
 
