@@ -59,7 +59,10 @@ ODD = (
 )
 FIRST = {"list": PATTERNS, "show": NAMES, "call": NAMES, "execute": FILES, "completion": ("bash", "zsh", "fish")}
 FIRST["audit"] = ("show", "tail", "verify", "stats", "shw")
-ALL = (*COMMANDS, *NAMES, *OPTIONS, *FILES, *PATTERNS, *VALUES, *ODD)
+SERVING = {"web"}
+"""Commands that need no arguments to serve until they are interrupted."""
+
+ALL = (*(each for each in COMMANDS if each not in SERVING), *NAMES, *OPTIONS, *FILES, *PATTERNS, *VALUES, *ODD)
 
 
 def word_lists(count: int) -> Iterator[list[str]]:
