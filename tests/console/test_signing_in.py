@@ -34,6 +34,7 @@ def test_command_prints_a_link_that_works_once(cli_console: Callable[..., Any], 
     ]
 
 
+@pytest.mark.full
 def test_link_for_another_browser(signed_in: Page, open_page: PageOpener) -> None:
     """It signs in as the same user."""
     signed_in.get_by_role("link", name="local").click()
@@ -44,6 +45,7 @@ def test_link_for_another_browser(signed_in: Page, open_page: PageOpener) -> Non
     assert signed_in.context.cookies() != other.context.cookies()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("make_app", [lambda: app(Engine(plugins=(), toolsets=[small_tools()]), users=USERS)], ids=[""])
 def test_user_signs_in_with_a_token_and_signs_out(console: ServedConsole, open_page: PageOpener) -> None:
     """A wrong token is refused at the field; the cookie of a browser that signed out is worthless."""

@@ -46,6 +46,7 @@ def test_first_of_two_browsers_decides(desk: ServedDesk, open_page: PageOpener) 
     expect(ada.locator(".notice")).to_contain_text("Ada approved this call at")
 
 
+@pytest.mark.full
 def test_late_answer_says_who_was_first(desk: ServedDesk, open_page: PageOpener) -> None:
     """Without JavaScript the second browser still shows the form, and its answer is refused with the reason."""
     call = desk.call("desk.delete", "a")
@@ -62,6 +63,7 @@ def test_late_answer_says_who_was_first(desk: ServedDesk, open_page: PageOpener)
     open_page.take_problems()  # the browser logs the status 409
 
 
+@pytest.mark.full
 def test_new_requests_are_announced_and_not_inserted(desk: ServedDesk, open_page: PageOpener) -> None:
     """The list does not move under the pointer; a link above it loads the new ones."""
     first = desk.call("desk.delete", "first")
@@ -84,6 +86,7 @@ def test_new_requests_are_announced_and_not_inserted(desk: ServedDesk, open_page
     assert (first.result().ok, second.result().ok) == (True, True)
 
 
+@pytest.mark.full
 def test_expired_request_says_so(desk: ServedDesk, open_page: PageOpener) -> None:
     """The card stays where it is, without working buttons."""
     page = inbox_page(desk, open_page)
@@ -101,6 +104,7 @@ def test_expired_request_says_so(desk: ServedDesk, open_page: PageOpener) -> Non
     assert f"no user answered within {seconds:g} s" in str(call.result().error)
 
 
+@pytest.mark.full
 def test_withdrawn_request_says_so(desk: ServedDesk, open_page: PageOpener) -> None:
     """The session of the call was closed meanwhile."""
     session = desk.engine.session()
@@ -114,6 +118,7 @@ def test_withdrawn_request_says_so(desk: ServedDesk, open_page: PageOpener) -> N
     assert (error.code, error.retry) == ("engine.closed", "never")
 
 
+@pytest.mark.full
 def test_arguments_are_checked_while_typing_and_used(desk: ServedDesk, open_page: PageOpener) -> None:
     """The call runs with what the user wrote; the secret argument is never in the page, and stays unchanged."""
     call = desk.call("desk.send", "eve@example.com", "hunter2")
@@ -132,6 +137,7 @@ def test_arguments_are_checked_while_typing_and_used(desk: ServedDesk, open_page
     assert [("ada@example.com", "hunter2")] == desk.ran
 
 
+@pytest.mark.full
 def test_arguments_are_changed_in_a_form(desk: ServedDesk, open_page: PageOpener) -> None:
     """It has the fields of the tool with the values of the request, and shows problems at once."""
     call = desk.call("desk.archive", ["a", "b"], 3)
@@ -153,6 +159,7 @@ def test_arguments_are_changed_in_a_form(desk: ServedDesk, open_page: PageOpener
     expect(page.locator(".notice")).to_contain_text("approved this call with other arguments")
 
 
+@pytest.mark.full
 def test_form_without_javascript_keeps_secrets(desk: ServedDesk, open_page: PageOpener) -> None:
     """The form has no field for the secret argument, which stays unchanged."""
     call = desk.call("desk.send", "eve@example.com", "hunter2")
@@ -169,6 +176,7 @@ def test_form_without_javascript_keeps_secrets(desk: ServedDesk, open_page: Page
     assert [("ada@example.com", "hunter2")] == desk.ran
 
 
+@pytest.mark.full
 def test_rejection_with_a_reason(desk: ServedDesk, open_page: PageOpener) -> None:
     """Enter in the field of the reason rejects the call, and never approves it."""
     call = desk.call("desk.delete", "a")
@@ -182,6 +190,7 @@ def test_rejection_with_a_reason(desk: ServedDesk, open_page: PageOpener) -> Non
     assert [] == desk.ran
 
 
+@pytest.mark.full
 def test_keys_select_and_only_enter_answers(desk: ServedDesk, open_page: PageOpener) -> None:
     """A stray key answers nothing, neither without a selection nor while the user types."""
     call = desk.call("desk.delete", "a")
@@ -224,6 +233,7 @@ def test_approval_without_javascript(desk: ServedDesk, open_page: PageOpener) ->
     expect(page.locator(".notice")).to_contain_text("approved this call at")
 
 
+@pytest.mark.full
 def test_stored_call_of_another_process(desk: ServedDesk, open_page: PageOpener) -> None:
     """It appears while the page is open, runs once, and its result is text; a changed file says so."""
     page = inbox_page(desk, open_page)
@@ -244,6 +254,7 @@ def test_stored_call_of_another_process(desk: ServedDesk, open_page: PageOpener)
     open_page.take_problems()  # the browser logs the status 409
 
 
+@pytest.mark.full
 def test_stored_call_that_was_answered_elsewhere(desk: ServedDesk, open_page: PageOpener) -> None:
     """Its card says so while the page is open."""
     path = desk.suspend("desk.delete", "a")
@@ -266,6 +277,7 @@ Object.defineProperty(document, "hidden", { get: () => window.isHidden === true 
 """A browser without windows shows no notifications, so this collects them."""
 
 
+@pytest.mark.full
 def test_notification_is_asked_for_by_a_button(desk: ServedDesk, open_page: PageOpener) -> None:
     """A notification names the tool of a new request, and nothing of its arguments."""
     context = open_page.new_context()
@@ -304,6 +316,7 @@ def test_pages_are_accessible(theme: Any, desk: ServedDesk, open_page: PageOpene
         call.result()
 
 
+@pytest.mark.full
 def test_users_see_who_answered_a_stored_call(desk: ServedDesk, open_page: PageOpener) -> None:
     """On the card of the other browser, and after an answer that came too late."""
     desk.suspend("desk.delete", "a")

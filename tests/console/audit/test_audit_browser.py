@@ -43,6 +43,7 @@ def test_who_deleted_a_file_yesterday(page: Page) -> None:
     assert page.url.endswith("/audit?effect=deletes&period=yesterday")
 
 
+@pytest.mark.full
 def test_form_works_without_scripts(console: ServedConsole, open_page: PageOpener) -> None:
     page = audit_page(console, open_page, java_script_enabled=False)
     page.get_by_label("Tool", exact=True).fill("math.*")
@@ -54,6 +55,7 @@ def test_form_works_without_scripts(console: ServedConsole, open_page: PageOpene
     expect(page.get_by_label("Show new calls as they happen")).to_be_hidden()
 
 
+@pytest.mark.full
 def test_new_calls_appear_while_the_page_is_open(page: Page, lines: Path) -> None:
     """Only those that are selected, and the focus stays where it is."""
     page.get_by_label("Tool", exact=True).fill("fs.*")
@@ -68,6 +70,7 @@ def test_new_calls_appear_while_the_page_is_open(page: Page, lines: Path) -> Non
     assert page.evaluate("document.activeElement.textContent") == "fs.write"
 
 
+@pytest.mark.full
 def test_back_returns_to_the_selected_calls(page: Page) -> None:
     """From a nested call and the call that it is nested in."""
     page.get_by_label("Outcome").select_option("ok")
@@ -82,6 +85,7 @@ def test_back_returns_to_the_selected_calls(page: Page) -> None:
     assert calls(page) == ["math.add", "fs.delete", "math.add", "fs.delete"]
 
 
+@pytest.mark.full
 def test_verification_shows_its_result_when_it_ends(page: Page, lines: Path) -> None:
     """With the place where the log breaks, by keyboard alone."""
     lines.write_bytes(lines.read_bytes().replace(b'"session":"bob"', b'"session":"ann"', 1))
@@ -92,6 +96,7 @@ def test_verification_shows_its_result_when_it_ends(page: Page, lines: Path) -> 
     expect(page.locator("tbody tr")).to_have_text(re.compile("4.*edited"))
 
 
+@pytest.mark.full
 def test_selected_calls_are_downloaded(page: Page) -> None:
     page.get_by_label("Outcome").select_option("refused")
     expect(page.locator("tbody tr")).to_have_count(1)

@@ -39,6 +39,7 @@ def test_repaired_call_and_answer_are_inline(make_chat: MakeChat, server: ModelS
     assert ([("tea", 2)], []) == (place.ran, accessibility_violations(page))
 
 
+@pytest.mark.full
 def test_page_is_the_same_after_loading_it_again(
     make_chat: MakeChat, server: ModelServer, open_page: PageOpener
 ) -> None:
@@ -57,6 +58,7 @@ def test_page_is_the_same_after_loading_it_again(
     expect(page.locator(".notice.bad")).to_have_text("The turn was stopped.")
 
 
+@pytest.mark.full
 def test_stopped_turn_keeps_its_completed_calls(
     make_chat: MakeChat, server: ModelServer, open_page: PageOpener
 ) -> None:
@@ -74,6 +76,7 @@ def test_stopped_turn_keeps_its_completed_calls(
     assert ["user", "assistant", "tool", "user"] == roles
 
 
+@pytest.mark.full
 def test_conversation_has_turns_and_can_begin_anew(
     make_chat: MakeChat, server: ModelServer, open_page: PageOpener
 ) -> None:
@@ -95,6 +98,7 @@ def test_conversation_has_turns_and_can_begin_anew(
     assert ([1, 3, 5, 1], "Ada") == (counts, visitor.session.memory.variables.get("name", ""))
 
 
+@pytest.mark.full
 def test_approval_in_place(make_chat: MakeChat, server: ModelServer, open_page: PageOpener) -> None:
     """The card is inline; the approved call runs, and the model answers."""
     server.script(asks(call("shop__look", {"item": PAYLOAD})), says("I saw it."))
@@ -114,6 +118,7 @@ def test_approval_in_place(make_chat: MakeChat, server: ModelServer, open_page: 
     assert [PAYLOAD] == place.ran
 
 
+@pytest.mark.full
 def test_another_user_rejects_a_call_of_a_chat(make_chat: MakeChat, server: ModelServer, open_page: PageOpener) -> None:
     """An operator waits; the page says who rejected the call, and the model reads it."""
     server.script(asks(call("shop__look", {"item": "tea"})), says("Sorry."))
@@ -131,6 +136,7 @@ def test_another_user_rejects_a_call_of_a_chat(make_chat: MakeChat, server: Mode
     assert [] == place.ran
 
 
+@pytest.mark.full
 def test_tool_with_effects_is_not_offered(make_chat: MakeChat, server: ModelServer, open_page: PageOpener) -> None:
     """Without ``run_effects`` the model may call only tools without effects; a call of another one is refused."""
     server.script(asks(call("shop__order", {"item": "tea"})), says("I cannot."))
@@ -149,6 +155,7 @@ def test_tool_with_effects_is_not_offered(make_chat: MakeChat, server: ModelServ
     assert "shop__order" not in offered
 
 
+@pytest.mark.full
 def test_secret_argument_is_never_shown(make_chat: MakeChat, server: ModelServer, open_page: PageOpener) -> None:
     """Neither in the call, nor in its result, nor in what the model repeats."""
     server.script(
@@ -167,6 +174,7 @@ def test_secret_argument_is_never_shown(make_chat: MakeChat, server: ModelServer
     assert "hunter2-canary" not in seen + page.content() + events
 
 
+@pytest.mark.full
 def test_failing_model_is_reported(make_chat: MakeChat, server: ModelServer, open_page: PageOpener) -> None:
     """The page says why, and the next message works."""
     server.script(status(401), says("Hello"))
@@ -178,6 +186,7 @@ def test_failing_model_is_reported(make_chat: MakeChat, server: ModelServer, ope
     expect(page.locator(".chat-text")).to_have_text("Hello")
 
 
+@pytest.mark.full
 def test_chat_without_javascript(make_chat: MakeChat, server: ModelServer, open_page: PageOpener) -> None:
     """The page is loaded again to see what has arrived."""
     server.script(asks(call("shop__look", {"item": "tea"})), says("I saw it."))

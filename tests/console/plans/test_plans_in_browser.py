@@ -60,6 +60,7 @@ def test_graph_changes_while_the_plan_runs(page: Page, box: Box) -> None:
     assert page.locator("#box-last text").first.evaluate("each => each.namespaceURI").endswith("/svg")
 
 
+@pytest.mark.full
 def test_reload_during_a_run_shows_the_same_state(page: Page, box: Box) -> None:
     """Afterwards the page receives the rest, and the back button leads to the plan."""
     run(page, "waits.toml")
@@ -74,6 +75,7 @@ def test_reload_during_a_run_shows_the_same_state(page: Page, box: Box) -> None:
     expect(page.get_by_role("heading", level=1)).to_have_text("waits")
 
 
+@pytest.mark.full
 def test_run_is_cancelled(page: Page) -> None:
     run(page, "waits.toml")
     expect(page.locator("#state-slow .badge")).to_have_text("running")
@@ -83,6 +85,7 @@ def test_run_is_cancelled(page: Page) -> None:
     expect(page.locator("#state-last .badge")).to_have_text("unstarted")
 
 
+@pytest.mark.full
 def test_call_that_waits_for_an_approval_leads_to_the_inbox(page: Page, box: Box) -> None:
     """The page of the run names the call; after the answer the run goes on."""
     run(page, "ask.toml")
@@ -96,6 +99,7 @@ def test_call_that_waits_for_an_approval_leads_to_the_inbox(page: Page, box: Box
     assert box.ran == ["approved"]
 
 
+@pytest.mark.full
 def test_nodes_of_the_graph_are_reached_by_keyboard(page: Page) -> None:
     """Each is a link to its row, which receives the focus."""
     page.get_by_role("link", name="sum.toml").click()
@@ -107,6 +111,7 @@ def test_nodes_of_the_graph_are_reached_by_keyboard(page: Page) -> None:
     expect(page.locator("#node-double")).to_be_focused()
 
 
+@pytest.mark.full
 def test_invalid_inputs_are_corrected(page: Page, open_page: PageOpener) -> None:
     """The problem is shown at the field while typing, and after sending it; the corrected inputs run."""
     page.get_by_role("link", name="sum.toml").click()
@@ -124,6 +129,7 @@ def test_invalid_inputs_are_corrected(page: Page, open_page: PageOpener) -> None
     expect(page.get_by_role("row", name="double")).to_contain_text("12")
 
 
+@pytest.mark.full
 def test_plan_runs_without_javascript(served: ServedConsole, open_page: PageOpener, box: Box) -> None:
     """The page shows the present state when it is loaded again."""
     context = open_page.new_context(java_script_enabled=False)
@@ -141,6 +147,7 @@ def test_plan_runs_without_javascript(served: ServedConsole, open_page: PageOpen
     expect(page.locator("#plan-outcome")).to_contain_text("The plan succeeded.")
 
 
+@pytest.mark.full
 def test_trace_is_downloaded(page: Page, tmp_path: Path) -> None:
     page.get_by_role("link", name="sum.toml").click()
     page.get_by_label("a (required)").fill("4")

@@ -45,6 +45,7 @@ def test_explanation_follows_the_typing(page: Page) -> None:
     expect(page.get_by_label("Arguments")).to_be_focused()
 
 
+@pytest.mark.full
 def test_grant_is_copied(page: Page, served: ServedConsole) -> None:
     page.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=served.url)
     page.get_by_label("Tool").fill("box.read")
@@ -55,6 +56,7 @@ def test_grant_is_copied(page: Page, served: ServedConsole) -> None:
     assert page.evaluate("navigator.clipboard.readText()") == '[policy]\ngrants = ["fs:read:x"]'
 
 
+@pytest.mark.full
 def test_call_is_explained_by_keyboard_alone(page: Page) -> None:
     """From the top of the page: the skip link, the field, and Enter."""
     page.keyboard.press("Tab")
@@ -68,6 +70,7 @@ def test_call_is_explained_by_keyboard_alone(page: Page) -> None:
     expect(page.locator("#as-option")).to_have_text("--trusted")
 
 
+@pytest.mark.full
 def test_use_of_limits_is_loaded_again(page: Page, served: ServedConsole) -> None:
     page.goto(f"{served.url}/policy")
     used = page.locator("#limits tbody tr").first
@@ -77,6 +80,7 @@ def test_use_of_limits_is_loaded_again(page: Page, served: ServedConsole) -> Non
     expect(used.locator("td").first).to_have_text(str(before + 1))
 
 
+@pytest.mark.full
 def test_policies_are_compared_without_javascript(served: ServedConsole, open_page: PageOpener) -> None:
     """TOML is entered in the form; the page lists the tools that differ."""
     context = open_page.new_context(java_script_enabled=False)

@@ -34,6 +34,7 @@ def names_in(page: Page) -> list[str]:
     return page.locator("#results tbody th a").all_inner_texts()
 
 
+@pytest.mark.full
 def test_search_as_you_type_changes_list_and_address(page: Page, console: ServedConsole) -> None:
     """The list follows each key, without a page load, and the address can be shared."""
     page.goto(f"{console.url}/tools")
@@ -50,6 +51,7 @@ def test_search_as_you_type_changes_list_and_address(page: Page, console: Served
     assert names_in(page) == ["shop.login"]
 
 
+@pytest.mark.full
 def test_filter_and_back_button(page: Page, console: ServedConsole) -> None:
     """After looking at a tool, the back button shows the same filtered list."""
     page.goto(f"{console.url}/tools")
@@ -88,6 +90,7 @@ def test_nested_form_is_filled_and_run(page: Page, console: ServedConsole, works
     assert (express, notes) == (True, {"door": "ring"})
 
 
+@pytest.mark.full
 def test_repair_is_shown_while_typing(page: Page, console: ServedConsole) -> None:
     """The field and the preview show from which type to which type a value is converted."""
     open_tool(page, console, "shop.price")
@@ -98,6 +101,7 @@ def test_repair_is_shown_while_typing(page: Page, console: ServedConsole) -> Non
     expect(page.locator('.live[data-field="count"] .note')).to_have_text("float → int")
 
 
+@pytest.mark.full
 def test_problem_is_shown_at_its_field(page: Page, console: ServedConsole) -> None:
     """The field is marked, described by the problem, and the summary links to it."""
     open_tool(page, console, "shop.price")
@@ -115,6 +119,7 @@ def test_problem_is_shown_at_its_field(page: Page, console: ServedConsole) -> No
     expect(count).not_to_have_attribute("aria-invalid", "true")
 
 
+@pytest.mark.full
 def test_json_and_fields_stay_in_sync(page: Page, console: ServedConsole, workshop: Workshop) -> None:
     """Editing one changes the other; the one that was edited last is sent."""
     open_tool(page, console, "shop.price")
@@ -151,6 +156,7 @@ def test_stream_items_progress_and_log_arrive_one_by_one(
     assert page.locator("#messages li").last.inner_text().endswith("counted 4")
 
 
+@pytest.mark.full
 def test_running_call_is_cancelled(page: Page, console: ServedConsole, workshop: Workshop) -> None:
     """The button stops the tool, and the page says that it was cancelled."""
     open_tool(page, console, "shop.wait")
@@ -164,6 +170,7 @@ def test_running_call_is_cancelled(page: Page, console: ServedConsole, workshop:
     assert workshop.ended == ["wait"]
 
 
+@pytest.mark.full
 def test_secret_never_comes_back(page: Page, console: ServedConsole, workshop: Workshop) -> None:
     """The password stays in its field while the form changes, and no response contains it."""
     responses: list[str] = []
@@ -189,6 +196,7 @@ def test_secret_never_comes_back(page: Page, console: ServedConsole, workshop: W
     assert [body for body in bodies if SECRET in body] == []
 
 
+@pytest.mark.full
 def test_picture_in_a_result_is_shown(page: Page, console: ServedConsole) -> None:
     """It is decoded, and what the result is as text is one link away."""
     open_tool(page, console, "shop.picture")
@@ -202,6 +210,7 @@ def test_picture_in_a_result_is_shown(page: Page, console: ServedConsole) -> Non
     expect(page.locator("#result-text")).to_contain_text("bytes")
 
 
+@pytest.mark.full
 def test_keyboard_alone_finds_and_runs_a_tool(page: Page, console: ServedConsole, workshop: Workshop) -> None:
     """From the list to the result without a pointer."""
     page.goto(f"{console.url}/tools")
@@ -242,6 +251,7 @@ def test_form_works_without_javascript(console: ServedConsole, open_page: PageOp
     assert workshop.received[0][0].tags == ["red"]
 
 
+@pytest.mark.full
 def test_example_of_the_page_fills_the_form(page: Page, console: ServedConsole) -> None:
     """A finished call offers its arguments again."""
     open_tool(page, console, "shop.price")
@@ -253,6 +263,7 @@ def test_example_of_the_page_fills_the_form(page: Page, console: ServedConsole) 
     expect(page.locator('[name="arg.item"]')).to_have_value("pen")
 
 
+@pytest.mark.full
 def test_file_and_date_are_entered(page: Page, console: ServedConsole, workshop: Workshop) -> None:
     """A file is uploaded as bytes, and stays chosen while the form changes; a date has the control of the browser."""
     open_tool(page, console, "shop.measure")
@@ -269,7 +280,8 @@ def test_file_and_date_are_entered(page: Page, console: ServedConsole, workshop:
     assert workshop.received == [(b"\x00\xff\x10", datetime.date(2026, 1, 31))]
 
 
-@pytest.mark.parametrize("theme", ["light", pytest.param("dark", marks=pytest.mark.full)])
+@pytest.mark.full
+@pytest.mark.parametrize("theme", ["light", "dark"])
 def test_pages_are_accessible(console: ServedConsole, open_page: PageOpener, theme: str) -> None:
     """axe finds nothing on the list, a nested form, a form with problems, a result and the session."""
     context = open_page.new_context(theme=theme)  # type: ignore[arg-type]
