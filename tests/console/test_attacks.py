@@ -235,6 +235,7 @@ def test_page_of_another_port_cannot_send_a_form(
     assert open_page.take_problems() == [FORBIDDEN]
 
 
+@pytest.mark.full
 def test_page_of_another_port_cannot_use_the_console(
     console: ServedConsole, signed_in: Page, open_page: PageOpener
 ) -> None:
@@ -265,6 +266,7 @@ def test_page_of_another_port_cannot_frame_the_console(
     assert all("frame-ancestors" in each or "X-Frame-Options" in each for each in open_page.take_problems())
 
 
+@pytest.mark.full
 def test_page_of_another_port_cannot_hold_a_window_of_the_console(
     console: ServedConsole, signed_in: Page, open_page: PageOpener
 ) -> None:
@@ -387,6 +389,7 @@ def test_no_response_leads_to_another_site(console: ServedConsole, client: Clien
 # The cookie, links and tokens
 
 
+@pytest.mark.full
 def test_cookie_is_for_this_port_and_no_script(console: ServedConsole, signed_in: Page) -> None:
     """Its name contains the port, because a browser sends the cookies of all ports of an address."""
     (cookie,) = signed_in.context.cookies()

@@ -65,6 +65,7 @@ def was_executed(page: Page, watcher: ExecutionWatcher, payload: Payload) -> boo
     return False
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("number", range(GROUPS))
 def test_harness_detects_what_the_policy_of_a_page_blocks(open_page: PageOpener, number: int) -> None:
     """A page with the headers of the console that writes a group without escaping: nothing runs, and it is seen."""

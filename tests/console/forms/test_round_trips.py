@@ -22,7 +22,7 @@ from neuroscript.console.forms.values import fill_form
 from neuroscript.spec.binding import bind_named
 from neuroscript.testing.fuzzing import values
 
-RELAXED = settings(max_examples=2_000 if ALL else 60, deadline=None, suppress_health_check=list(HealthCheck))
+RELAXED = settings(max_examples=2_000 if ALL else 30, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def spec_of(seed: int, count: int = 2) -> ToolSpec:
