@@ -25,6 +25,8 @@ PROGRAM: Final = "chromium"
 WAIT_MILLISECONDS: Final = 30_000
 """Time limit of each step in a page. A busy machine needs seconds for what usually takes milliseconds."""
 
+SERVER_ENDED: Final = "net::ERR_CONNECTION_REFUSED"
+
 Theme = Literal["light", "dark"]
 
 
@@ -77,6 +79,8 @@ class PageOpener:
             context.close()
 
     def _log(self, message: ConsoleMessage) -> None:
+        if SERVER_ENDED in message.text:  # a page that loads its content again, while a test ends
+            return
         if message.type in ("error", "warning"):
             self.problems.append(f"{message.type}: {message.text}")
 

@@ -198,7 +198,7 @@ def write_plans(directory: Path, text: Text) -> None:
     node = as_json(text("node-name"))
     broken = f"name = {as_json(text('plan-name'))}\n[nodes.{node}]\ntool = {as_json(text('node-tool'))}\ninputs = {{ a = 1 }}\n"
     (directory / "broken.toml").write_text(broken)
-    unreadable = directory / f"{text('plan-file').replace('/', '')[:120]}.toml"
+    unreadable = directory / f"{file_name(text('plan-file'))}.toml"
     unreadable.write_text(f"{as_json(text('plan-key'))} = \n")
     trace = Trace(
         run=text("trace-run"),
@@ -218,7 +218,7 @@ def write_plans(directory: Path, text: Text) -> None:
         started=5.0,
         seconds=4.0,
     )  # fmt: skip
-    named = f"{text('trace-file').replace('/', '')[:120]}.json"
+    named = f"{file_name(text('trace-file'))}.json"
     for name in ("one.json", "two.json", named):
         save_trace(attrs.evolve(trace, output=text(f"output-{name[:3]}")), directory / name)
 
@@ -313,3 +313,8 @@ def wait_until(is_true: Callable[[], object]) -> None:
     while not is_true():
         assert monotonic() < end
         sleep(0.005)
+
+
+def file_name(text: str) -> str:
+    """Return a string without what separates the parts of a path, and as long as a name of a file may be."""
+    return text.replace("/", "").replace("\\", "")[:120]
