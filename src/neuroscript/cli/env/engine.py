@@ -14,6 +14,7 @@ from neuroscript.cli.env.policy import idle_options, policy_of
 from neuroscript.cli.terminal.exit_codes import UsageError
 from neuroscript.cli.terminal.logger import logger_for
 from neuroscript.cli.terminal.output import Output
+from neuroscript.config.mcp_servers import ServerTable
 from neuroscript.engine.engine import Engine
 from neuroscript.errors import PluginError, ToolNotFound
 from neuroscript.io.near_names import near
@@ -55,12 +56,14 @@ def open_engine(
     options: Namespace,
     asking: Callable[..., Any] | None = None,
     llm: LLM | None = None,
+    servers: tuple[ServerTable, ...] | None = None,
 ) -> Iterator[Engine]:
     """Open an engine as *options* describe it, and warn about each plugin that could not be loaded.
 
     Args:
         asking: The approver; None means the one that *options* describe.
         llm: The model provided to tools that may use one.
+        servers: The MCP servers; None means those of the policy file.
 
     Raises:
         UsageError: The sandbox does not exist, the audit log cannot be written, or a number is invalid.
@@ -70,7 +73,7 @@ def open_engine(
     """
     settings = vars(options)
     policy = _policy(settings, output, asking)
-    servers = tables(settings, make_engine is None, output)
+    servers = tables(settings, make_engine is None, output) if servers is None else servers
     mode: Mode = "strict" if settings.get("strict") else "lax"
     with _stdin_for_prompts(settings) as stdin, _open_sinks(settings, output) as keywords:
         sandbox = _sandbox(settings)

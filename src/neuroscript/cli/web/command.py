@@ -19,6 +19,7 @@ from neuroscript.cli.env.mcp_servers import tables
 from neuroscript.cli.terminal.exit_codes import OK, UsageError, require_extra
 from neuroscript.cli.terminal.inputs import key_of
 from neuroscript.cli.terminal.output import Output
+from neuroscript.config.mcp_servers import ServerTable
 from neuroscript.errors import LLMError
 from neuroscript.interop.http_server.addresses import is_loopback
 
@@ -44,12 +45,13 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     users = _users(options)
     inbox = Inbox() if options.suspend is None else None
     output.serve()
+    servers = tables(vars(options), make_engine is None, output)
     with (
         redirect_stdout(sys.stderr),
         _open_model(options) as model,
-        open_engine(make_engine, output, options, inbox, llm=model) as engine,
+        open_engine(make_engine, output, options, inbox, model, servers) as engine,
     ):
-        shown = _parts(options, make_engine is None, output)
+        shown = _parts(options, servers, output)
         application = app(engine, is_local=is_loopback(options.bind), users=users, inbox=inbox, model=model, **shown)
         certificate = None if options.certificate is None else (options.certificate, options.certificate_key)
         path = application.link() if application.console.settings.is_local else "/"
@@ -71,7 +73,7 @@ def _open_model(options: Namespace) -> AbstractContextManager[Model | None]:
         raise UsageError(str(error)) from None
 
 
-def _parts(options: Namespace, is_own: bool, output: Output) -> dict[str, Any]:
+def _parts(options: Namespace, servers: tuple[ServerTable, ...], output: Output) -> dict[str, Any]:
     """Return what the console shows besides tools."""
     return {
         "run_effects": options.run_effects,
@@ -81,7 +83,7 @@ def _parts(options: Namespace, is_own: bool, output: Output) -> dict[str, Any]:
         "policy_file": file_of(vars(options)),
         "audit": [options.audit] if options.audit is not None else [],
         "audit_key": None if options.audit_key is None else key_of(options.audit_key, output),
-        "servers": tables(vars(options), is_own, output),
+        "servers": servers,
         "lock": options.locked,
         "checks": partial(run_checks, options),
     }
