@@ -39,7 +39,6 @@ def app(
     users: Iterable[User] = (),
     authenticate: Callable[[HTTPConnection], User | None] | None = None,
     is_local: bool = True,
-    origins: Iterable[str] = (),
     audit: Iterable[str | os.PathLike[str]] = (),
     audit_key: bytes | None = None,
     approvals: str | os.PathLike[str] | None = None,
@@ -63,7 +62,6 @@ def app(
         authenticate: Returns the user who sent a request, or None, if your application authenticates users itself. It
             is called for each request, and must not block.
         is_local: Whether only this machine may access the console; requests must then name a local host.
-        origins: Origins of web pages that may access the console in addition; usually none.
         audit: The files of audit logs to show.
         audit_key: The key of their hash chains.
         approvals: A directory with suspended calls.
@@ -102,7 +100,7 @@ def app(
         servers=tuple(servers),
         lock=_path(lock),
     )
-    return ConsoleApp(Console(engine, settings), frozenset(origins))
+    return ConsoleApp(Console(engine, settings))
 
 
 def _path(path: str | os.PathLike[str] | None) -> Path | None:
@@ -112,10 +110,10 @@ def _path(path: str | os.PathLike[str] | None) -> Path | None:
 class ConsoleApp:
     """The ASGI application of one console."""
 
-    def __init__(self, console: Console, origins: Iterable[str]) -> None:
+    def __init__(self, console: Console) -> None:
         self.console = console
         pages = _pages(console)
-        guard = RequestGuard(pages, is_local=console.settings.is_local, accepts_own_pages=True, origins=origins)
+        guard = RequestGuard(pages, is_local=console.settings.is_local, accepts_own_pages=True)
         self._application = access.BrowserAccess(console, guard)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
