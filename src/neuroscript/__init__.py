@@ -81,6 +81,7 @@ if TYPE_CHECKING:
     from neuroscript.spec.binding import Repair, bind, bind_named
     from neuroscript.spec.served import Prompt, Resource
     from neuroscript.spec.tool_spec import ArgSpec, Example, ToolSpec
+    from neuroscript.state.shared_state import SharedState
     from neuroscript.tools.from_code import from_code
     from neuroscript.tools.hookspecs import hookimpl
     from neuroscript.tools.injection_sources import Resolver, Secret, State, Value, Variable
@@ -163,6 +164,7 @@ __all__ = [
     "SandboxError",
     "Secret",
     "Session",
+    "SharedState",
     "SizeLimits",
     "SpecError",
     "Spill",
@@ -223,6 +225,7 @@ _HOMES = {
     "audit.recording": "Recording",
     "audit.sqlite": "SqliteAudit",
     "calls.spill": "Spill SpilledResult",
+    "state.shared_state": "SharedState",
     "coercion.constraints": "coerce",
     "coercion.content": "Audio Content EmbeddedResource Image ResourceLink Text",
     "coercion.context": "SizeLimits",

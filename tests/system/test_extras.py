@@ -71,6 +71,7 @@ MODULES: Final = {
     "neuroscript.interop.openai_agents": ("tools for the OpenAI Agents SDK need it", "openai-agents"),
     "neuroscript.interop.opentelemetry": ("tracing needs OpenTelemetry", "otel"),
     "neuroscript.interop.pydantic_ai": ("a toolset for Pydantic AI needs it", "pydantic-ai"),
+    "neuroscript.state.postgresql": ("shared state in PostgreSQL needs psycopg and psycopg-pool", "state"),
     "neuroscript.workflow.durable.dispatcher": (DURABLE, "durable"),
     "neuroscript.workflow.durable.calls": (DURABLE, "durable"),
     "neuroscript.workflow.durable.database": (DURABLE, "durable"),

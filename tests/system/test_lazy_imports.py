@@ -92,7 +92,7 @@ LAZY_IMPORTS: Final = {
     "engine.engine": (
         "audit.location audit.recording calls.hooks calls.spill discovery.catalog discovery.entry_points "
         "discovery.lazy_tools discovery.local_plugins engine.inflight isolation.imports isolation.tool_source "
-        "policy.ledger"
+        "policy.ledger state.shared_state"
     ),
     "engine.entries": ("calls.flow_pipeline calls.gate engine.flow_runtime isolation.pipeline isolation.tool_source"),
     "engine.explanation.checks": "engine.explanation.isolation",
@@ -103,7 +103,8 @@ LAZY_IMPORTS: Final = {
         "io.tracebacks policy.labels policy.ledger policy.refusals runtime.redacting_proxies runtime.redaction"
     ),
     "engine.shared": (
-        "calls.hooks calls.observers calls.threads flow.state isolation.pool runtime.engine_secrets sandbox"
+        "calls.hooks calls.observers calls.threads flow.state isolation.pool runtime.engine_secrets sandbox "
+        "state.shared_state"
     ),
     "gateway.gateway": "gateway.metrics interop.http_server.access_tokens",
     "gateway.http": "gateway.metrics",
@@ -138,6 +139,7 @@ LAZY_IMPORTS: Final = {
         "coercion.problems coercion.schema_validation coercion.string_formats spec.annotations spec.fields "
         "spec.instances spec.refinements spec.served"
     ),
+    "state.database": "state.postgresql state.sqlite",
     "testing.checks.shipping": "discovery.index_builder",
     "testing.plugin": (
         "engine.engine errors policy.execution_policy runtime.host testing.checks.check testing.fake "

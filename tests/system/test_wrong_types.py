@@ -399,6 +399,7 @@ ENGINE = {
     "Session.narrowed": lambda s: (s.engine.narrowed, {"policy": s.policy}),
     "Session.resume": lambda s: (s.engine.resume, {"pending": s.pending, "answer": ns.Approval.approve()}),
     "Session.stream": lambda s: (s.engine.stream, {"name": "demo.add", "args": [1]}),
+    "SharedState": lambda s: (ns.SharedState, {"url": f"sqlite:///{s.root}/state.sqlite"}),
     "Spill": lambda s: (ns.Spill, {}),
     "SpilledResult": lambda s: (ns.SpilledResult, {"path": "results/a", "size": 1}),
     "TerminalApprover": lambda s: (ns.TerminalApprover, {}),

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from neuroscript.policy.ledger import Ledger
     from neuroscript.policy.limits import Limits
     from neuroscript.runtime.records import AuditSink, CallRecord
-
+    from neuroscript.state.shared_state import SharedState
 
 CLOSE_GRACE_SECONDS: Final = 5.0
 """Seconds that calls in flight get to end when an engine is closed."""
@@ -89,6 +89,8 @@ class Engine(Session):
         recording: A `Recording` or its path; it stores the content of calls, for `neuroscript.testing.replay.replay`.
         spill: A `neuroscript.Spill`: which results of `execute` are so large that they are written to a file of the
             sandbox.
+        state: A `neuroscript.SharedState` that the engines of several processes share, or the address of its database.
+        namespace: The name of the application in that database, if *state* is an address.
 
     Raises:
         RegistryError: Two of *toolsets*, or of the toolsets of *hooks*, use the same name.
@@ -125,19 +127,23 @@ class Engine(Session):
         audit_required: Literal["effects", "all", "none"] = "effects",
         recording: Recording | str | os.PathLike[str] | None = None,
         spill: Spill | None = None,
+        state: SharedState | str | None = None,
+        namespace: str = "default",
     ) -> None:
         toolsets = (toolsets,) if isinstance(toolsets, (Toolset, ToolImplementation)) else as_tuple(toolsets)
         plugged, sinks = as_tuple(hooks), _sinks(audit)
         given = {"policy": policy, "host": host, "toolsets": toolsets, "plugins": plugins, "without": without}
         given |= {"strict": strict, "lock": lock, "mode": mode, "size_limits": size_limits, "adapters": adapters}
         given |= {"hooks": plugged, "audit": sinks, "audit_required": audit_required}
-        given |= {"recording": recording, "spill": spill}
+        given |= {"recording": recording, "spill": spill, "state": state, "namespace": namespace}
         require("Engine", **{name: (value, FORMS[name]) for name, value in given.items()})
         coercion = CoercionSettings(mode, size_limits, tuple((adapters or {}).items()))
         host, policy = host or Host(), policy or ExecutionPolicy()
         with ExitStack() as opened:
             shared = Shared(host, coercion, policy, **_watching(plugged, sinks, audit_required, recording, opened))
             shared.spill = spill
+            if state is not None:
+                shared.use_state(state, namespace, opened)
             super().__init__(ToolView(shared, policy), ENGINE_SESSION_ID, None, _ledger(policy.layers, host, None))
             self._plugins: dict[str, LoadedPlugin] = {}
             self._loading = RLock()
@@ -597,6 +603,12 @@ def _is_spill(value: object) -> bool:
     return isinstance(value, Spill)
 
 
+def _is_state(value: object) -> bool:
+    from neuroscript.state.shared_state import SharedState
+
+    return isinstance(value, (str, SharedState))
+
+
 # The form of each parameter
 
 RECORDING: Final = object_form("a Recording", "write", "omit", "close")
@@ -637,6 +649,8 @@ FORMS: Final = {
         )
     ),
     "spill": optional(Form("a Spill", _is_spill, hint="write Spill(...)")),
+    "state": optional(Form("a SharedState or the address of a database", _is_state)),
+    "namespace": STRING,
     "variables": optional(BY_NAME),
     "id": STRING,
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, Protocol, TypedDict, Unpack
 from weakref import WeakSet
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from neuroscript.runtime.records import AuditSink
     from neuroscript.runtime.redaction import Redactor
     from neuroscript.sandbox import Sandbox
+    from neuroscript.state.shared_state import SharedState
 
     class Watching(TypedDict, total=False):
         """The observers of an engine's calls: the parameters of `Watch`."""
@@ -79,6 +80,7 @@ class Shared:
         is_watched: Whether calls have observers.
         spill: Which results for models are written to files of the sandbox, a `Spill` or None.
         files: The labels of the sandbox's files; None until a policy has rules about information flow.
+        state: The database that this engine shares with other processes, or None.
         plugin_errors: Why plugins cannot be used.
         is_closed: Whether no further call begins.
         is_over: Whether calls that have not ended are abandoned.
@@ -97,6 +99,8 @@ class Shared:
         self.is_watched = any(watching.values())
         self.spill: Spill | None = None
         self.files: FileLabels | None = None
+        self.state: SharedState | None = None
+        self._own_state: SharedState | None = None
         self.plugin_errors: list[PluginError] = []
         self.is_closed = False
         self.is_over = False
@@ -139,6 +143,18 @@ class Shared:
     def use_pool(self, pool: Pool) -> None:
         """Run isolated tools in the processes of a pool that outlives this engine."""
         self._pool, self._owns_pool = pool, False
+
+    def use_state(self, state: SharedState | str, namespace: str, opened: ExitStack) -> None:
+        """Share state with other processes; what is opened here for an address is closed with the engine.
+
+        Raises:
+            SpecError: If the database cannot be used.
+        """
+        if isinstance(state, str):
+            from neuroscript.state.shared_state import SharedState
+
+            state = self._own_state = opened.enter_context(SharedState(state, namespace=namespace))
+        self.state = state
 
     def join(self, session: Session) -> None:
         """Add a session to those that are notified when tools change."""
@@ -282,6 +298,8 @@ class Shared:
                 self._sandbox.close()
         if self.is_watched and not already:
             self.watch.close(left)
+        if self._own_state is not None:
+            self._own_state.close()
 
 
 def _secrets_of(host: Host, policy: ExecutionPolicy) -> EngineSecrets | None:

@@ -9,7 +9,7 @@ from neuroscript.cli.chat.options import count
 from neuroscript.cli.env.options import add_environment, add_recording
 from neuroscript.cli.plans.options import add_model
 from neuroscript.cli.terminal.argument_parser import add_subparser, seconds
-from neuroscript.workflow.durable.heartbeat import DEFAULT_LEASE_SECONDS
+from neuroscript.state.heartbeat import DEFAULT_LEASE_SECONDS
 
 URL: Final = "sqlite:///FILE or postgresql://USER@HOST/NAME"
 

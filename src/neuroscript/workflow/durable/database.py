@@ -17,7 +17,7 @@ from neuroscript.coercion.parameters import STRING, optional, require
 from neuroscript.errors import CallError, SpecError
 from neuroscript.io.text import MAX_PATH_CHARS, one_line, quote_path
 from neuroscript.io.user_cache import data_file
-from neuroscript.workflow.durable.heartbeat import MAX_LEASE_SECONDS
+from neuroscript.state.heartbeat import MAX_LEASE_SECONDS
 
 try:
     import sqlalchemy as sa

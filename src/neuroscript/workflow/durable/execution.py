@@ -20,8 +20,8 @@ from neuroscript.engine.session import Session
 from neuroscript.errors import SpecError
 from neuroscript.io.text import quote_untrusted
 from neuroscript.spec.binding import bind_arguments
+from neuroscript.state.heartbeat import DEFAULT_LEASE_SECONDS
 from neuroscript.workflow.durable.encoding import NotStorable
-from neuroscript.workflow.durable.heartbeat import DEFAULT_LEASE_SECONDS
 from neuroscript.workflow.durable.labels import labelled_inputs_text
 from neuroscript.workflow.durable.leader import Driver
 from neuroscript.workflow.durable.run_records import Run, inputs_in, plan_in

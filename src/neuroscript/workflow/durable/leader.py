@@ -11,10 +11,10 @@ from neuroscript.engine.session import Session
 from neuroscript.errors import CallError, SpecError
 from neuroscript.flow.labels import Labels
 from neuroscript.io.text import quote_untrusted
+from neuroscript.state.heartbeat import Heartbeat, parse_lease
 from neuroscript.workflow.durable.calls import Calls
 from neuroscript.workflow.durable.database import Database
 from neuroscript.workflow.durable.dispatcher import Dispatcher
-from neuroscript.workflow.durable.heartbeat import Heartbeat, parse_lease
 from neuroscript.workflow.durable.queue import QUEUE_POLL_SECONDS, Queue
 from neuroscript.workflow.durable.run_records import Run, Runs
 from neuroscript.workflow.durable.worker import Worker

@@ -24,8 +24,8 @@ from neuroscript.coercion.parameters import (
 )
 from neuroscript.errors import MAX_LISTED_PROBLEMS, SpecError
 from neuroscript.io.text import quote_untrusted
+from neuroscript.state.heartbeat import MAX_LEASE_SECONDS
 from neuroscript.workflow.durable.database import CALLS, RUNS, sa
-from neuroscript.workflow.durable.heartbeat import MAX_LEASE_SECONDS
 
 MAX_TIME_SECONDS: Final = 253_402_300_799
 """The last second of the year 9999, since 1970-01-01 UTC."""

@@ -17,9 +17,9 @@ from neuroscript.coercion.parameters import STRING, require
 from neuroscript.errors import ArgumentError, CallError, SpecError
 from neuroscript.io.text import quote_untrusted
 from neuroscript.spec.binding import bind_arguments
+from neuroscript.state.heartbeat import MAX_LEASE_SECONDS
 from neuroscript.workflow.durable.database import CALLS, RUNS, Database, once, sa
 from neuroscript.workflow.durable.encoding import Unreadable, json_of, text_of
-from neuroscript.workflow.durable.heartbeat import MAX_LEASE_SECONDS
 from neuroscript.workflow.durable.labels import labelled_inputs
 from neuroscript.workflow.durable.rows import RUN, check_run, fault
 from neuroscript.workflow.plan.file import plan_from_data

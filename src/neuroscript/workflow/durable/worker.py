@@ -20,10 +20,10 @@ from neuroscript.engine.session import Session
 from neuroscript.errors import CallError, CallTimeout, PolicyError, SpecError
 from neuroscript.flow.labels import Labels
 from neuroscript.flow.state import CallLabels
+from neuroscript.state.heartbeat import DEFAULT_LEASE_SECONDS, Heartbeat, parse_lease
 from neuroscript.workflow.durable.calls import Calls, StartedCall, WorkerFenced
 from neuroscript.workflow.durable.database import Database
 from neuroscript.workflow.durable.encoding import NotStorable
-from neuroscript.workflow.durable.heartbeat import DEFAULT_LEASE_SECONDS, Heartbeat, parse_lease
 from neuroscript.workflow.durable.labels import labelled_text
 from neuroscript.workflow.durable.outcomes import failure
 from neuroscript.workflow.durable.queue import QUEUE_POLL_SECONDS, Queue

@@ -23,10 +23,10 @@ MAX_BEAT_SECONDS: Final = 1.0
 """Maximum seconds between two heartbeats; with each one, a worker looks for dead workers."""
 
 
-def parse_lease(seconds: float) -> float:
+def parse_lease(seconds: float, subject: str = "durable") -> float:
     """Return a lease in seconds, or raise a `SpecError` unless it is between the minimum and the maximum."""
     if type(seconds) not in (int, float) or not MIN_LEASE_SECONDS <= seconds <= MAX_LEASE_SECONDS:
-        raise SpecError("durable", [f"a lease must be from {MIN_LEASE_SECONDS:g} to {MAX_LEASE_SECONDS:.0f} seconds"])
+        raise SpecError(subject, [f"a lease must be from {MIN_LEASE_SECONDS:g} to {MAX_LEASE_SECONDS:.0f} seconds"])
     return float(seconds)
 
 
