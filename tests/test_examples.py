@@ -66,7 +66,7 @@ def test_every_page_with_examples_has_a_module(tmp_path: Path) -> None:
         compile((tmp_path / name).read_text("utf-8"), name, "exec")
 
 
-@pytest.mark.slow
+@pytest.mark.full  # the tests of stubs show too that mypy finds what is wrong
 def test_wrong_example_is_found(tmp_path: Path) -> None:
     """The finding names the line."""
     (tmp_path / "page.md").write_text(PAGE)

@@ -25,7 +25,7 @@ from neuroscript import Engine, Toolset
 from neuroscript.cli.parser import COMMANDS
 from neuroscript_std.math import toolset as math
 
-CODES = {0, 1, 2, 3, 4, 5, 124, 130}
+CODES = {0, 1, 2, 3, 4, 5, 6, 124, 130}
 QUICK = Toolset("probe", tuple(tool for tool in probe if tool.name != "probe.waits"))
 ENGINE = functools.partial(Engine, toolsets=(QUICK, math), plugins="none")
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import time
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -14,11 +16,20 @@ from neuroscript.isolation.child import in_child
 pytestmark = pytest.mark.forks
 
 
-def fork_sleeping() -> None:
-    """Start a process that holds whatever this one has open."""
-    if not os.fork():
-        time.sleep(20)
-        os._exit(0)
+@pytest.fixture
+def fork_waiting() -> Iterator[Callable[[], None]]:
+    """Return a function that forks a process that has open what its parent has; it ends after the test."""
+    reading, writing = os.pipe()
+
+    def fork() -> None:
+        if not os.fork():
+            os.close(writing)
+            select.select([reading], [], [], 20)
+            os._exit(0)
+
+    yield fork
+    os.close(writing)
+    os.close(reading)
 
 
 def end_by_signal() -> str:
@@ -31,9 +42,9 @@ def test_report_is_whole() -> None:
     assert in_child(str) == ""
 
 
-def test_fork_of_a_child_does_not_delay_its_report() -> None:
+def test_fork_of_a_child_does_not_delay_its_report(fork_waiting: Callable[[], None]) -> None:
     def report() -> str:
-        fork_sleeping()
+        fork_waiting()
         return "done"
 
     began = time.monotonic()
@@ -41,9 +52,9 @@ def test_fork_of_a_child_does_not_delay_its_report() -> None:
     assert time.monotonic() - began < 10
 
 
-def test_end_of_a_child_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_end_of_a_child_is_reported(monkeypatch: pytest.MonkeyPatch, fork_waiting: Callable[[], None]) -> None:
     def end_with_fork() -> str:
-        fork_sleeping()
+        fork_waiting()
         return end_by_signal()
 
     def wait() -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -21,11 +22,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.fixture(scope="session")
-def site() -> Path:
-    """Return the directory of the site, built without warnings."""
-    built = subprocess.run(
-        [sys.executable, "-m", "docs._ext.build"], cwd=ROOT, capture_output=True, text=True, timeout=300
-    )
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the directory of the site, built without warnings by the first process of a run that needs it."""
+    shared = tmp_path_factory.getbasetemp().parent  # of the processes of a run, if there are several
+    is_built = shared / "site-is-built"
+    with (shared / "site.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if "PYTEST_XDIST_WORKER" not in os.environ or not is_built.exists():
+            build_site()
+            is_built.touch()
+    return ROOT / "build" / "site" / "html"
+
+
+def build_site() -> None:
+    """Build the site; a warning is an error."""
+    words = [sys.executable, "-m", "docs._ext.build"]
+    built = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=300)
 
     assert (built.returncode, built.stderr) == (0, "")
-    return ROOT / "build" / "site" / "html"

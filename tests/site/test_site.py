@@ -22,7 +22,7 @@ import neuroscript
 from neuroscript import Engine
 from neuroscript.cli.parser import build
 
-pytestmark = [pytest.mark.alone, pytest.mark.slow]  # the tests share one directory, and a build takes seconds
+pytestmark = pytest.mark.slow  # a build takes half a minute
 
 ROOT = Path(__file__).parent.parent.parent
 TUTORIALS = ["first-tool", "first-toolset", "embed-the-engine", "a-model-that-uses-tools", "a-plan"]

@@ -15,6 +15,7 @@ from tests.workflow.traces import SHAPES, node, trace, traces
 
 from neuroscript import Engine, SpecError, Toolset
 from neuroscript.workflow import (
+    Attempt,
     Node,
     Plan,
     Trace,
@@ -55,6 +56,16 @@ def test_run_is_saved_and_loaded(tmp_path: Path) -> None:
     assert done == load_trace(tmp_path / "t.json")
     assert (tmp_path / "t.json").read_bytes().isascii()
     assert done.output == {"é": 8, "raw": b"\0"}
+
+
+def test_files_of_cancelled_runs_are_read_as_written() -> None:
+    """Earlier versions called them succeeded or failed, with a failed node for each call that had not begun."""
+    error = {"code": "plan.cancelled", "message": "step.once: has not begun, because the run was cancelled"}
+    failed = node("b", "a", status="failed", attempts=(Attempt(1, None, 100.0, 0.0, "plan.cancelled"),), error=error)
+    earlier = trace(node("a"), failed, status="succeeded")
+
+    assert earlier == trace_from_data(trace_to_data(earlier))
+    assert ("cancelled", 1) == (trace_to_data(SHAPES["cancelled"])["status"], trace_to_data(earlier)["trace"])
 
 
 class Odd:
@@ -111,7 +122,7 @@ def test_error_lists_every_problem() -> None:
         "colour: unknown key",
         "run: must be a string, got int",
         "digest: must be 64 hexadecimal digits, got str",
-        "status: must be one of succeeded, failed, got str",
+        "status: must be one of succeeded, failed, cancelled, got str",
         "answer: is missing",
         "seconds: must be a number of seconds within 1e+12, got float",
         "nodes[0].tol: unknown key; did you mean tool?",

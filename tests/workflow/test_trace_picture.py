@@ -119,6 +119,16 @@ def test_box_shows_facts_of_node() -> None:
     assert [(len(labels), len(bars)) for labels, bars in picture.lanes] == [(1, 1), (1, 3), (2, 0)]
 
 
+def test_picture_of_cancelled_run_says_so() -> None:
+    """In its title and its summary; the nodes that never ran are in the legend."""
+    text = trace_svg(SHAPES["cancelled"])
+    picture = Drawn.of(text)
+
+    assert "<title>plan, cancelled</title>" in text
+    assert "cancelled, 2 nodes, 2 s, run r1" == picture.others[1].text
+    assert [("b", "g.t", "unstarted", "no attempt")] == [tuple(each.text for each in picture.labels[1])]
+
+
 def test_bar_position_and_length_match_times() -> None:
     """The offset is the start of the call, the length its duration."""
     made = trace(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from neuroscript.io.text import one_line
 from neuroscript.workflow import Attempt, NodeTrace, Trace, load_plan, load_trace
-from neuroscript.workflow.trace.trace import Status
+from neuroscript.workflow.trace.trace import Outcome, Status
 
 PLANS: Final = Path(__file__).parents[2] / "docs" / "examples" / "plans"
 ODD: Final = "日本語のとても長い名前 W" * 9 + "\u202e\x1b[2J<&\"'>"
@@ -81,6 +81,12 @@ SHAPES: Final[Mapping[str, Trace]] = {
         status="failed",
         error={"code": "plan.failed", "message": "a failed"},
     ),
+    "cancelled": trace(
+        node("a"),
+        node("b", "a", status="unstarted"),
+        status="cancelled",
+        error={"code": "plan.cancelled", "message": "the run was cancelled"},
+    ),
     "skipped": trace(node("a"), node("b", "a", status="skipped", reason="its condition does not hold"), node("c", "b")),
     "long names": trace(
         node(ODD), node("W" * 64, ODD, reason=ODD, status="skipped"), node("m" * 64, ODD), name=ODD, run=ODD
@@ -142,7 +148,7 @@ def traces(names: st.SearchStrategy[str] = NAMES, values: st.SearchStrategy[Any]
         plan=TEXTS,
         digest=st.integers(0, 16).map(lambda number: f"{number:064x}"),
         inputs=st.dictionaries(TEXTS, values, max_size=2),
-        status=st.sampled_from(("succeeded", "failed")),
+        status=st.sampled_from(get_args(Outcome)),
         nodes=nodes(names, values),
         output=values,
         error=ERRORS,

@@ -52,7 +52,7 @@ exit codes:
   0 success   1 the tool or the model failed, or an audit log is not intact
   2 usage error, unknown tool or model, or unreadable input
   3 invalid arguments   4 refused by policy or limit   5 internal error, or incomplete output
-  124 timeout   130 interrupted
+  6 the durable run was cancelled   124 timeout   130 interrupted
 """
 
 CALL: Final = """\

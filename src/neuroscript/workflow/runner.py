@@ -30,7 +30,7 @@ from neuroscript.workflow.plan.parameters import NUMBER, PLAN, SESSION
 from neuroscript.workflow.plan.references import UnresolvedReference
 from neuroscript.workflow.plan.validation import check
 from neuroscript.workflow.scheduler import NodeState, Schedule, ScheduledCall
-from neuroscript.workflow.trace.trace import Attempt, NodeTrace, Trace
+from neuroscript.workflow.trace.trace import Attempt, NodeTrace, Outcome, Trace
 
 if TYPE_CHECKING:
     from neuroscript.workflow.labels import RunLabels
@@ -73,11 +73,15 @@ class CallNotMade(Exception):
     """A call that was not made, because the plan had been halted."""
 
 
+class RunCancelled(CallNotMade):
+    """A call that was not made, because the run had been cancelled."""
+
+
 class Caller(Protocol):
     """A function that makes the calls of a plan."""
 
     def __call__(self, work: ScheduledCall, /) -> Awaitable[Any]:
-        """Return the result of a call, or raise its `CallError`, or `CallNotMade`."""
+        """Return the result of a call, or raise its `CallError`, `CallNotMade` or `RunCancelled`."""
 
 
 def run(
@@ -132,6 +136,7 @@ async def arun(
     labels: InputLabels | None = None,
     caller: Caller | None = None,
     is_behind: Callable[[], bool] | None = None,
+    is_cancelled: Callable[[], Awaitable[bool]] | None = None,
     run_id: str = "",
     start: PlanLabels | None = None,
 ) -> Trace:
@@ -142,6 +147,7 @@ async def arun(
         is_behind: Called after the plan is halted. Returns whether the plan has not yet repeated all calls of an
             earlier
             process.
+        is_cancelled: Called after the last call. Returns whether the run was cancelled.
         run_id: The id of the run; by default a random one.
         start: What the plan carries before it runs, in place of *labels*.
     """
@@ -157,8 +163,8 @@ async def arun(
         session._hide(secret)
     named = dict(plan.signature.by_name(list(exact)))
     driver = _Driver(session, plan, named, parallel, watch, caller, is_behind, start or input_labels(plan, labels))
-    trace = await driver.run(run_id or os.urandom(8).hex(), left)
-    if not plan.synthesis or trace.status == "failed":
+    trace = await driver.run(run_id or os.urandom(8).hex(), left, is_cancelled)
+    if not plan.synthesis or trace.status != "succeeded":
         return trace
     from neuroscript.workflow.synthesis import add_answer
 
@@ -173,6 +179,15 @@ async def arun(
 
 def _interrupted() -> CallError:
     return CallError("the run was interrupted", code="plan.interrupted")
+
+
+def _cancelled() -> CallError:
+    return CallError("the run was cancelled", code="plan.cancelled")
+
+
+def as_cancelled(trace: Trace) -> Trace:
+    """Return the trace of a run that was cancelled after its last call."""
+    return attrs.evolve(trace, status="cancelled", output=None, answer="", error=error_to_data(_cancelled()))
 
 
 class _Driver:
@@ -216,11 +231,18 @@ class _Driver:
     def _is_idempotent(self, tool: str) -> bool:
         return bool(self._tools[tool].pipeline.tool.policy.is_idempotent)
 
-    async def run(self, run_id: str, left: Callable[[Trace], object] | None = None) -> Trace:
+    async def run(
+        self,
+        run_id: str,
+        left: Callable[[Trace], object] | None = None,
+        is_cancelled: Callable[[], Awaitable[bool]] | None = None,
+    ) -> Trace:
         """Make all calls and return the trace."""
         started = self._clock()
         try:
             await self._drive()
+            if is_cancelled is not None and await is_cancelled():
+                self._schedule.is_cancelled = True
         except asyncio.CancelledError:
             await self._stop()
             self._schedule.halt()
@@ -296,6 +318,8 @@ class _Driver:
             self._record_attempt(work, started, await self._call(work), None)
         except CallError as error:
             self._record_attempt(work, started, None, error)
+        except RunCancelled:
+            self._schedule.cancel(work)
         except CallNotMade:
             self._schedule.give_up(work)
         except asyncio.CancelledError:
@@ -349,7 +373,9 @@ class _Driver:
 
     def _trace(self, run_id: str, started: float, error: CallError | None = None) -> Trace:
         schedule, output, seconds = self._schedule, None, self._clock() - started
-        if error is None and schedule.is_halted:
+        if error is None and schedule.is_cancelled:
+            error = _cancelled()
+        elif error is None and schedule.is_halted:
             names = [state.node.name for state in schedule.states.values() if state.has_halted]
             more = f" and {len(names) - MAX_LISTED_PROBLEMS} more" if len(names) > MAX_LISTED_PROBLEMS else ""
             error = CallError(f"{' and '.join(names[:MAX_LISTED_PROBLEMS])}{more} failed", code="plan.failed")
@@ -368,7 +394,7 @@ class _Driver:
             plan=self._plan.name,
             digest=self._plan.digest,
             inputs=plain(_masked(self._plan, self._inputs)),
-            status="succeeded" if error is None else "failed",
+            status=_status(error),
             nodes=nodes if self._labels is None else self._labels.shown(nodes),
             output=plain(output),
             error=None if error is None else plain(error_to_data(error)),
@@ -399,6 +425,12 @@ class _Driver:
             state.reason,
             tuple(state.attempts),
         )
+
+
+def _status(error: CallError | None) -> Outcome:
+    if error is None:
+        return "succeeded"
+    return "cancelled" if error.code == "plan.cancelled" else "failed"
 
 
 def _redacted(trace: NodeTrace, secrets: Any) -> NodeTrace:

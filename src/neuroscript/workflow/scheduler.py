@@ -126,6 +126,7 @@ class Schedule:
     Attributes:
         states: The state of each node, in the order of the plan.
         is_halted: Whether the plan was halted, so that no further call begins.
+        is_cancelled: Whether the run was cancelled.
         done: The number of nodes that have ended.
         over: The nodes that have ended and that the driver has not taken yet.
     """
@@ -139,6 +140,7 @@ class Schedule:
     ) -> None:
         self.plan = plan
         self.is_halted = False
+        self.is_cancelled = False
         self.done = 0
         self.over = deque[NodeState]()
         self._inputs = inputs
@@ -172,6 +174,11 @@ class Schedule:
         """Halt the plan and drop the calls that were not made yet."""
         self.is_halted = True
         self._drop()
+
+    def cancel(self, work: ScheduledCall) -> None:
+        """Halt the plan and count a call that will not be made, because the run was cancelled."""
+        self.is_halted = self.is_cancelled = True
+        self.give_up(work)
 
     def _drop(self) -> None:
         """Drop the calls that were not made yet."""
@@ -330,8 +337,11 @@ class Schedule:
         elif state.is_whole:
             self._end(state, "succeeded")
         elif state.attempts:
-            text = "did not run for every item, because the plan was halted"
-            self._failed(state, CallError(text, tool=state.node.tool, code="plan.halted"))
+            why, code = (
+                ("run was cancelled", "plan.cancelled") if self.is_cancelled else ("plan was halted", "plan.halted")
+            )
+            text = f"did not run for every item, because the {why}"
+            self._failed(state, CallError(text, tool=state.node.tool, code=code))
 
     def _failed(self, state: NodeState, error: CallError) -> None:
         state.error = error

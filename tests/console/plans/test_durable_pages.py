@@ -84,12 +84,26 @@ def test_run_that_was_left_is_cancelled(box: Box, plans: Path, url: str) -> None
         run = start_and_leave(client, box)
         response = client.post(f"/plans/runs/{run}/cancel")
         again = client.post(f"/plans/runs/{run}/cancel")
-        page = text_of(client.get(f"/plans/runs/{run}"))
+        page = client.get(f"/plans/runs/{run}")
+        resumed = client.post(f"/plans/runs/{run}/resume")
+        trace = ended(client).view.trace
+        outcome, listed = client.get(str(resumed.headers["location"])), client.get("/plans/traces")
 
+    badge = '<span class="badge warn">cancelled</span>'
     assert response.status_code == 303
     assert again.status_code == 409
     assert "was already cancelled" in again.text
-    assert "Status cancelled" in page
+    assert "Status cancelled" in text_of(page)
+    assert badge in page
+    assert [trace.status, *(node.status for node in trace.nodes)] == [
+        "cancelled",
+        "succeeded",
+        "succeeded",
+        "unstarted",
+    ]
+    assert '<div class="notice warn">\n  <p>The run was cancelled.</p>' in outcome
+    assert "2 of 3 nodes ended" in outcome
+    assert badge in listed
     assert [state.status for state in list_runs(url)] == ["cancelled"]
 
 

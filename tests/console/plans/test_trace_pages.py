@@ -64,6 +64,19 @@ def test_stored_trace_is_listed_and_shown(box: Box, plans: Path) -> None:
     assert '{ "path": "a" }' in text
 
 
+def test_trace_of_cancelled_run_says_so(box: Box, plans: Path) -> None:
+    """With a colour of its own, between that of success and that of failure."""
+    error = {"code": "plan.cancelled", "message": "the run was cancelled"}
+    nodes = (TRACE.nodes[0], attrs.evolve(TRACE.nodes[2], needs=()))
+    save_trace(attrs.evolve(TRACE, status="cancelled", error=error, nodes=nodes), plans / "run.json")
+    with browsing(box, plans) as client:
+        page = client.get("/plans/traces/run.json")
+
+    assert '<span class="badge warn">cancelled</span>' in page
+    assert '<span class="badge info">unstarted</span>' in page
+    assert "error plan.cancelled: the run was cancelled" in text_of(page)
+
+
 @pytest.mark.parametrize(
     "text",
     ['{"trace": 1}', '{"trace": 2, "nodes": []}', '{"trace": 1, "nodes": ', '{"trace": 1, "x": "' + "\x00" + '"}'],

@@ -28,7 +28,7 @@ from neuroscript._imports import install_hint
 from neuroscript.coercion.plain_data import to_plain
 from neuroscript.io.text import json_text, quote_path
 from neuroscript.workflow import load_trace, plan_from_data, plan_to_data
-from neuroscript.workflow.durable import run_durably
+from neuroscript.workflow.durable import cancel, run_durably
 
 PLUGIN = """
 from pathlib import Path
@@ -152,6 +152,31 @@ def test_resume_prints_what_run_prints(
     assert ("it", "succeeded") == (load_trace(trace).run, load_trace(trace).status)
     message = "neuroscript: bad: step.fail: the tool failed (ValueError)\nneuroscript: the plan failed: bad failed; 1 not started\n"
     assert CommandResult(1, "", message) == run_command("resume", "bad")
+
+
+@pytest.mark.parametrize("on_fail", ["continue", "halt"])
+def test_cancelled_run_has_exit_code_of_its_own(url: str, tmp_path: Path, on_fail: str) -> None:
+    """From ``run``, which saves the trace, and from ``resume``, which runs nothing."""
+    stop, file, saved = Toolset("stop"), tmp_path / "plan.json", tmp_path / "trace.json"
+
+    @stop.tool()
+    def now() -> None:
+        """Cancel the run."""
+        cancel(url, "it")
+
+    next_node = {"tool": "stop.now", "depends_on": ["stop"], "on_fail": on_fail}
+    file.write_text(json.dumps({"name": "p", "nodes": {"stop": {"tool": "stop.now"}, "next": next_node}}))
+    made: Any = lambda **settings: Engine(toolsets=[stop], plugins="none", **_without(settings))  # noqa: E731
+    durable = ("--durable", url, "--run-id", "it")
+    ended = command("run", *durable, "--save", str(saved), str(file), make_engine=made)
+    resumed = command("runs", "resume", url, "it", make_engine=made)
+    (listed,) = json.loads(command("runs", "list", url, "--json").out)
+
+    message = "neuroscript: the run was cancelled; 1 not started\n"
+    assert CommandResult(6, "", f"neuroscript: run it\n{message}") == ended
+    assert CommandResult(6, "", message) == resumed
+    assert ("cancelled", "cancelled") == (listed["status"], load_trace(saved).status)
+    assert command("trace", "show", str(saved)).out.startswith("p: cancelled, ")
 
 
 def test_control_characters_in_names_are_escaped(

@@ -94,7 +94,7 @@ def _call_row(call: Any) -> tuple[Cell, ...]:
 def _style(status: str) -> Style:
     if status in ("succeeded", "ok"):
         return "good"
-    return "mended" if status in ("running", "waiting", "interrupted") else "bad"
+    return "mended" if status in ("running", "waiting", "interrupted", "cancelled") else "bad"
 
 
 def _time(seconds: float) -> str:

@@ -14,7 +14,16 @@ from neuroscript.approval.request import Approver
 from neuroscript.cli.calls.hints import quote_hints
 from neuroscript.cli.env.engine import MakeEngine, open_engine
 from neuroscript.cli.plans.progress import Display, display_of
-from neuroscript.cli.terminal.exit_codes import FAILED, MODEL_CODES, OK, USAGE, UsageError, exit_code_of, require_extra
+from neuroscript.cli.terminal.exit_codes import (
+    CANCELLED,
+    FAILED,
+    MODEL_CODES,
+    OK,
+    USAGE,
+    UsageError,
+    exit_code_of,
+    require_extra,
+)
 from neuroscript.cli.terminal.inputs import STDIN, is_json_text, json_of, text_of
 from neuroscript.cli.terminal.output import Output, reason_of
 from neuroscript.cli.terminal.remedies import action, advice
@@ -259,7 +268,10 @@ def _print_outcome(plan: Plan, trace: Trace, options: Namespace, output: Output,
     if trace.error is None:
         return OK
     unstarted = sum(node.status == "unstarted" for node in trace.nodes)
-    output.say(f"the plan failed: {trace.error['message']}" + (f"; {unstarted} not started" if unstarted else ""))
+    why = trace.error["message"] if trace.status == "cancelled" else f"the plan failed: {trace.error['message']}"
+    output.say(why + (f"; {unstarted} not started" if unstarted else ""))
+    if trace.status == "cancelled":
+        return CANCELLED
     first = next((node.error for node in failed if node.name in halted and node.error), None)
     if first is not None:
         return exit_code_of(first)

@@ -29,6 +29,7 @@ USAGE: Final = 2
 ARGUMENTS: Final = 3
 REFUSED: Final = 4
 INTERNAL: Final = 5
+CANCELLED: Final = 6
 TIMEOUT: Final = 124
 INTERRUPTED: Final = 130
 

@@ -133,7 +133,7 @@ class PlanRun:
     @property
     def done(self) -> int:
         """The number of nodes that have ended."""
-        return sum(each.status not in ("waiting", "running", "retrying") for each in self.nodes.values())
+        return sum(each.status not in ("waiting", "running", "retrying", "unstarted") for each in self.nodes.values())
 
     @property
     def output(self) -> str:

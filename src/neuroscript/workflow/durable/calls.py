@@ -26,7 +26,7 @@ from neuroscript.workflow.durable.outcomes import (
     outcome_in,
 )
 from neuroscript.workflow.durable.rows import CALL_COLUMNS, check_call, place_id
-from neuroscript.workflow.runner import CallNotMade
+from neuroscript.workflow.runner import CallNotMade, RunCancelled
 from neuroscript.workflow.scheduler import ABANDONED_WAIT_SECONDS, ScheduledCall
 
 MAX_ATTEMPTS: Final = 5
@@ -89,8 +89,9 @@ class Calls:
             is_over: Called while the database is unreachable; returns whether to give up.
 
         Raises:
-            Unmade: If the run has ended.
-            CallError: If the run was cancelled, before or after the call began, or another process drives it.
+            CallNotMade: If the run has ended.
+            RunCancelled: If the run was cancelled before the call began.
+            CallError: If the run was cancelled after the call began, or another process drives it.
             Unkept: If an argument cannot be stored.
         """
         row = {
@@ -122,7 +123,7 @@ class Calls:
 
         status = self._database.transaction(given_out, is_over)
         if status == "cancelled":
-            raise cancelled_error(work.node.tool)
+            raise RunCancelled
         if status == "cancelled, begun":
             text = "was under way when the run was cancelled, and may have run"
             raise CallError(text, tool=work.node.tool, code="plan.in_doubt")
@@ -223,7 +224,7 @@ def _seconds_to_wait(work: ScheduledCall) -> float:
 def _in_the_way(row: Any, is_running: bool, token: str) -> CallError | None:
     """Return why a call that has not ended may not begin, or None."""
     has_begun = row.begun is not None and row.token != token  # the same token means that a commit succeeded unnoticed
-    if has_begun and not row.rerun:
+    if has_begun and not (row.rerun and is_running):
         text = "was under way when its process died, and may have run"
         return CallError(text, tool=row.tool, code="plan.in_doubt")
     if has_begun and row.takes >= MAX_ATTEMPTS:

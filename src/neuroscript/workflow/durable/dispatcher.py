@@ -22,7 +22,7 @@ from neuroscript.workflow.durable.outcomes import Outcome, Place
 from neuroscript.workflow.durable.queue import QUEUE_POLL_SECONDS, Queue
 from neuroscript.workflow.durable.rows import fault, place_id
 from neuroscript.workflow.plan.model import Plan
-from neuroscript.workflow.runner import CallNotMade, Step
+from neuroscript.workflow.runner import CallNotMade, RunCancelled, Step
 from neuroscript.workflow.scheduler import ScheduledCall
 
 ORDER_POLLS: Final = 5
@@ -76,7 +76,7 @@ class Dispatcher:
         self._is_over = threading.Event()
 
     async def __call__(self, work: ScheduledCall) -> Any:
-        """Return the result of a call, or raise its `CallError`, or `CallNotMade`."""
+        """Return the result of a call, or raise its `CallError`, `CallNotMade` or `RunCancelled`."""
         id, place = call_id(self._run, work), (work.node.name, work.item, work.number)
         self._unasked.discard(place)
         if id in self._past:
@@ -92,7 +92,9 @@ class Dispatcher:
             return self._result(work, await self._wait_for_outcome(id))
 
     def _result(self, work: ScheduledCall, outcome: Outcome) -> Any:
-        """Return the result of a call, or raise its `CallError`; under flow rules, record its labels."""
+        """Return the result of a call, or raise its error; under flow rules, record its labels."""
+        if outcome.is_cancelled:
+            raise RunCancelled
         if self._declared is not None:
             work.labels.result = outcome.labels()
             if work.labels.result is None:

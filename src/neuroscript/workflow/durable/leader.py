@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from neuroscript.engine.session import Session
@@ -21,7 +22,7 @@ from neuroscript.workflow.durable.worker import Worker
 from neuroscript.workflow.labels import declared_labels
 from neuroscript.workflow.plan.flows import PlanLabels
 from neuroscript.workflow.plan.model import Plan
-from neuroscript.workflow.runner import Step, Watch, arun
+from neuroscript.workflow.runner import Step, Watch, arun, as_cancelled
 from neuroscript.workflow.scheduler import ScheduledCall
 from neuroscript.workflow.trace.trace import Trace
 
@@ -100,6 +101,7 @@ class Driver:
                 watch=seen,
                 caller=asking,
                 is_behind=asking.is_behind,
+                is_cancelled=partial(asyncio.to_thread, self.runs.is_cancelled, run.id),
                 run_id=run.id,
                 start=labels,
             )
@@ -132,8 +134,9 @@ class Driver:
                 await _first_fault(going, beside)
             if not going.cancelled():
                 trace = going.result()
-                if await asyncio.to_thread(self.runs.end, run.id, self.leader, trace.status, trace.error):
-                    return trace
+                status = await asyncio.to_thread(self.runs.end, run.id, self.leader, trace.status, trace.error)
+                if status is not None:
+                    return as_cancelled(trace) if status == "cancelled" else trace
             text = "this process lost its lease, and another one may continue the run"
             raise CallError(text, code="plan.lease_lost")
         finally:

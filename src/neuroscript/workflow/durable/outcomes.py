@@ -24,6 +24,7 @@ class Outcome:
     Attributes:
         place: The node, the index of the item, and the number of the attempt.
         has_failed: Whether it is an error.
+        is_cancelled: Whether the call did not begin, because the run was cancelled.
         started: When the call began, on the database's clock.
         seconds: How long it took.
         ago: How many seconds before the query it ended.
@@ -32,6 +33,7 @@ class Outcome:
     id: str
     place: Place
     has_failed: bool
+    is_cancelled: bool
     started: float
     seconds: float
     ago: float
@@ -105,7 +107,8 @@ def outcome_in(row: Any) -> Outcome:
     check_call(dict(row._mapping))
     started = row.ended if row.begun is None else row.begun
     place = (row.node, row.item, row.number)
-    return Outcome(row.id, place, row.code != "ok", started, row.ended - started, row.ago, row.outcome)
+    is_cancelled = row.begun is None and row.code == "plan.cancelled"  # a tool may use the code too, but it has begun
+    return Outcome(row.id, place, row.code != "ok", is_cancelled, started, row.ended - started, row.ago, row.outcome)
 
 
 def cancelled_error(tool: str) -> CallError:

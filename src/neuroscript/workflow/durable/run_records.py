@@ -120,8 +120,8 @@ class Runs:
 
     # Ends
 
-    def end(self, run: str, leader: str, status: str, error: Mapping[str, Any] | None) -> bool:
-        """Record how a run ended, and return whether its lease was held until then.
+    def end(self, run: str, leader: str, status: str, error: Mapping[str, Any] | None) -> str | None:
+        """Record how a run ended, and return its status, or None if its lease was lost before.
 
         A cancelled run stays cancelled.
         """
@@ -129,11 +129,16 @@ class Runs:
         own_run = sa.update(RUNS).where(RUNS.c.id == run, RUNS.c.leader == leader)
         changes = {"status": status, "error": error_text, "ended": self._database.now}
 
-        def ended(connection: sa.Connection) -> bool:
+        def ended(connection: sa.Connection) -> str | None:
             connection.execute(own_run.where(RUNS.c.status == "running").values(**changes))
-            return connection.execute(own_run.values(leader=None)).rowcount == 1
+            is_own = connection.execute(own_run.values(leader=None)).rowcount == 1
+            return _status(connection, run) if is_own else None
 
         return self._database.transaction(ended)
+
+    def is_cancelled(self, run: str) -> bool:
+        """Return whether a run was cancelled."""
+        return self._database.transaction(lambda connection: _status(connection, run)) == "cancelled"
 
     def cancel(self, run: str, outcome: str) -> bool:
         """Cancel a run, and return whether it was running.
@@ -153,6 +158,10 @@ class Runs:
             return True
 
         return self._database.transaction(cancelled)
+
+
+def _status(connection: sa.Connection, run: str) -> str | None:
+    return connection.execute(sa.select(RUNS.c.status).where(RUNS.c.id == run)).scalar()
 
 
 def plan_in(run: Run) -> Plan:

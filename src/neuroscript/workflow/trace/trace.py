@@ -11,10 +11,10 @@ from typing import Any, Literal
 import attrs
 
 Status = Literal["succeeded", "failed", "skipped", "unstarted"]
-"""The status of a node; ``unstarted`` if it had not begun when the plan was halted."""
+"""The status of a node; ``unstarted`` if it had not begun when the plan was halted or its run was cancelled."""
 
-Outcome = Literal["succeeded", "failed"]
-"""The status of a plan."""
+Outcome = Literal["succeeded", "failed", "cancelled"]
+"""The status of a plan; ``cancelled`` if its durable run was cancelled, whatever its nodes have done until then."""
 
 
 @attrs.frozen
@@ -88,8 +88,8 @@ class Trace:
         inputs: The exact inputs of the plan, secrets masked.
         status: The status of the plan.
         nodes: The trace of each node, in the order of the plan.
-        output: The output of the plan, or None if the plan failed.
-        error: Why the plan failed, as plain data, or None.
+        output: The output of the plan, or None if it failed or was cancelled.
+        error: Why it failed, or that it was cancelled, as plain data, or None.
         answer: The model's answer to the synthesis, or ``""``. If the model did not answer, the plan has failed.
         started: Seconds since 1970-01-01 UTC, on the host's clock.
         seconds: The duration of the run.
