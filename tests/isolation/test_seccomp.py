@@ -250,7 +250,7 @@ PERMITTED_WITHOUT_FILTER: dict[str, Callable[[], object]] = {
     "mode of a file": lambda: os.chmod(Path(sys.argv[1]) / "file", 0o666),
     "times of a file": lambda: os.utime(os.open(Path(sys.argv[1]) / "file", os.O_RDWR)),
     "limits of the parent": lambda: resource.prlimit(os.getppid(), resource.RLIMIT_CORE),
-    "priority of all": lambda: os.setpriority(os.PRIO_USER, 0, os.getpriority(os.PRIO_USER, 0)),
+    "priority of the parent": lambda: os.setpriority(0, os.getppid(), os.getpriority(0, os.getppid())),
     "owner of a descriptor": lambda: fcntl.fcntl(os.pipe()[0], fcntl.F_SETOWN, os.getppid()),
     "dumpable": lambda: libc_call("prctl", 4, 1, 0, 0, 0),
     "inotify": lambda: libc_call("inotify_add_watch", libc_call("inotify_init1", 0), b"/", 0x100),
@@ -264,7 +264,8 @@ def test_attack_works_without_the_filter_alone(
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["", str(folder / "inside")])
     attack = PERMITTED_WITHOUT_FILTER[name]
-    if name in ("mode of a file", "signal to the parent", "limits of the parent", "owner of a descriptor"):
+    others = ("mode of a file", "signal to the parent", "limits of the parent", "priority of the parent")
+    if name in (*others, "owner of a descriptor"):
         user = 0  # another user may not do that to the process and the file of this one
 
     free = outcome(attack, user=user)
