@@ -95,7 +95,7 @@ def test_checked_extras_are_those_of_the_project() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
 
-    assert {extra: tuple(re.split("[<>=]", each)[0] for each in extras[extra]) for extra in LIBRARIES} == LIBRARIES
+    assert {extra: tuple(re.split(r"[\[<>=]", each)[0] for each in extras[extra]) for extra in LIBRARIES} == LIBRARIES
     assert tuple(re.split("[<>=]", each)[0] for each in project["dependencies"]) == CORE
 
 

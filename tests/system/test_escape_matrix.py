@@ -150,7 +150,7 @@ COMMAND_QUIET = {
     ),
     *("new", "lint", "index", "doctor", "export", "stubs", "docs", "plan", "models", "mcp config", "mcp tools"),
     *("mcp login", "mcp logout"),
-    *("isolation", "isolation check", "runs list", "runs show", "runs cancel"),
+    *("isolation", "isolation check", "runs list", "runs show", "runs cancel", "runs prune"),
 }
 """Names that run no tool. ``replay`` uses ``execute`` of an engine and only tools without effects."""
 
@@ -233,6 +233,8 @@ PACKAGE_QUIET = {
     "neuroscript.engine.client.Client.__init__", "neuroscript.workflow.plan.validation.check",
     "neuroscript.workflow.plan.planner.make_plan", "neuroscript.workflow.plan.planner.amake_plan",
     "neuroscript.workflow.synthesis.add_answer", "neuroscript.workflow.durable.validation.check_durable",
+    "neuroscript.workflow.durable.schema.prepare", "neuroscript.workflow.durable.pool.Pool.__init__",
+    "neuroscript.workflow.durable.tool_digests.ToolDigests.__init__",
     "neuroscript.gateway.servers.Servers.__init__", "neuroscript.interop.mcp.client.servers.try_server",
     "neuroscript.interop.mcp.client.servers.add_server", "neuroscript.interop.mcp.client.servers.add_servers",
     "neuroscript.engine.suspended.find_problem", "neuroscript.engine.suspended.request_of",

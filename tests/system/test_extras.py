@@ -16,7 +16,7 @@ from tests.core_only import SOURCE, alone, installed
 
 from neuroscript._imports import install_hint
 
-DURABLE: Final = "durable runs need DBOS"
+DURABLE: Final = "durable runs need SQLAlchemy"
 LLM: Final = "needs that package"
 SERVING: Final = "serving over MCP needs its SDK"
 SERVING_HTTP: Final = "serving over HTTP needs Starlette and uvicorn"
@@ -78,11 +78,14 @@ MODULES: Final = {
     "neuroscript.workflow.durable.leader": (DURABLE, "durable"),
     "neuroscript.workflow.durable.inspection": (DURABLE, "durable"),
     "neuroscript.workflow.durable.outcomes": (DURABLE, "durable"),
-    "neuroscript.workflow.durable.queue": (DURABLE, "durable"),
+    "neuroscript.workflow.durable.pool": (DURABLE, "durable"),
+    "neuroscript.workflow.durable.retention": (DURABLE, "durable"),
     "neuroscript.workflow.durable.rows": (DURABLE, "durable"),
     "neuroscript.workflow.durable.execution": (DURABLE, "durable"),
     "neuroscript.workflow.durable.run_records": (DURABLE, "durable"),
-    "neuroscript.workflow.durable.serializer": (DURABLE, "durable"),
+    "neuroscript.workflow.durable.schema": (DURABLE, "durable"),
+    "neuroscript.workflow.durable.takeover": (DURABLE, "durable"),
+    "neuroscript.workflow.durable.wakeup": (DURABLE, "durable"),
     "neuroscript.workflow.durable.worker_registry": (DURABLE, "durable"),
     "neuroscript.workflow.durable.worker": (DURABLE, "durable"),
 }
@@ -127,12 +130,12 @@ LINES: Final = (
     (
         "durable",
         "from neuroscript.workflow.durable import run_durably",
-        f"ModuleNotFoundError: durable runs need DBOS; install it with: {install_hint('durable')}",
+        f"ModuleNotFoundError: durable runs need SQLAlchemy; install it with: {install_hint('durable')}",
     ),
     (
         "durable",
         "from neuroscript.cli import main; main(['runs', 'list', 'sqlite:///runs.sqlite'])",
-        f"neuroscript: durable runs need DBOS; install it with: {install_hint('durable')}\n",
+        f"neuroscript: durable runs need SQLAlchemy; install it with: {install_hint('durable')}\n",
     ),
     (
         "functions",

@@ -59,7 +59,7 @@ LAZY_IMPORTS: Final = {
     "cli.parser": "cli.error_help",
     "console.plans.durable_pages": "workflow.durable.inspection",
     "console.plans.runs": "workflow.durable.execution workflow.durable.inspection",
-    "cli.plans.durable_runs": "workflow.durable workflow.durable.inspection",
+    "cli.plans.durable_runs": "workflow.durable workflow.durable.inspection workflow.durable.retention",
     "cli.plans.run_plan": "cli.chat.conversation cli.env.approvers workflow.durable workflow.trace.file",
     "cli.plans.worker": "workflow.durable.worker",
     "cli.plugins.command": "cli.plugins.lock config.lock_diff discovery.probe",

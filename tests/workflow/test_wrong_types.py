@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from neuroscript import Engine
 from neuroscript.errors import ArgumentError, SpecError
 from neuroscript.workflow import arun, check, make_plan, plan_from_data, plan_of_json, plan_of_toml, run
-from neuroscript.workflow.durable import Worker, cancel, list_runs, resume, run_durably, show_run
+from neuroscript.workflow.durable import Worker, cancel, list_runs, prune, resume, run_durably, show_run
 
 PLAN: Any = plan_from_data({"nodes": {"a": {"tool": "x.y"}}})
 SAMPLES: list[Any] = [None, 5, "text", [], {}, {5: 5}, object(), object]
@@ -59,6 +60,7 @@ FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
     "list_runs url": lambda engine, value: list_runs([value]),  # type: ignore[arg-type]
     "show_run url": lambda engine, value: show_run([value], "it"),  # type: ignore[arg-type]
     "cancel url": lambda engine, value: cancel([value], "it"),  # type: ignore[arg-type]
+    "prune url": lambda engine, value: prune([value], timedelta()),  # type: ignore[arg-type]
 }
 
 

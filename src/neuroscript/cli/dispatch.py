@@ -49,7 +49,7 @@ MODULES: Final = {
     "openapi serve": "openapi.serve",
     "web": "web.command",
     "worker": "plans.worker",
-    **{f"runs {action}": "plans.durable_runs" for action in ("list", "show", "resume", "cancel")},
+    **{f"runs {action}": "plans.durable_runs" for action in ("list", "show", "resume", "cancel", "prune")},
     "completion": "completion",
 }
 """The module of each command, below `neuroscript.cli`; only the module of the current command is imported."""

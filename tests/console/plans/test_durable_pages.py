@@ -13,7 +13,7 @@ from tests.console.plans.boxes import Box, activity_of, browsing, ended, start
 from neuroscript.console import User
 from neuroscript.workflow import load_plan
 
-pytest.importorskip("dbos")
+pytest.importorskip("sqlalchemy")
 
 from neuroscript.workflow.durable import list_runs, run_durably, show_run
 

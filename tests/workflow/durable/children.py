@@ -69,13 +69,18 @@ def do_task(task: dict[str, Any]) -> dict[str, Any]:
                 plan = steps.questions(rerun=task["rerun"])
                 return summary(run_durably(engine, plan, url=url, run_id=task["run"], lease=lease))
             case "resume":
-                return summary(resume(engine, url, task["run"], lease=lease))
+                return summary(resume(engine, url, task["run"], lease=lease, local_calls=task.get("local", True)))
             case "wide":
-                plan = steps.wide(task["count"])
+                plan = steps.wide(task["count"], task.get("seconds", 0.02))
                 trace = run_durably(
                     engine, plan, url=url, run_id=task["run"], lease=lease, local_calls=False, parallel=50
                 )
                 return summary(trace)
+            case "poisoned":
+                plan = steps.poisoned(task["honest"])
+                return summary(
+                    run_durably(engine, plan, url=url, run_id=task["run"], lease=lease, local_calls=False, parallel=50)
+                )
             case _:
                 with Worker(engine, url, parallel=task["parallel"], lease=lease) as worker:
                     Path(task["out"]).with_suffix(".id").write_text(worker.id)

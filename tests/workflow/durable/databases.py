@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -15,7 +16,6 @@ from typing import Any, Final, Protocol
 import sqlalchemy as sa
 
 from neuroscript.workflow.durable.database import CALLS, RUNS, WORKERS, Database
-from neuroscript.workflow.durable.queue import Queue
 
 MISSING: Final = "no PostgreSQL is installed here"
 
@@ -53,39 +53,80 @@ def sqlite(folder: Path) -> Iterator[MakeDatabase]:
 
 
 @contextmanager
-def postgresql(programs: Path) -> Iterator[MakeDatabase]:
-    """Yield a factory for databases of a PostgreSQL server, which never runs as root."""
-    user = "nobody" if os.geteuid() == 0 else None
+def postgresql(programs: Path) -> Iterator[Server]:
+    """Yield a PostgreSQL server, which creates databases."""
     folder = Path(tempfile.mkdtemp(prefix="pg-", dir=_server_place()))
-    if user is not None:
-        shutil.chown(folder, user)
-    data = folder / "data"
-    quiet: dict[str, Any] = {
-        "user": user,
-        "cwd": folder,
-        "stdin": subprocess.DEVNULL,
-        "env": {"LC_ALL": "C", "PATH": os.defpath},
-    }
+    server = Server(programs, folder)
     try:
-        made = [programs / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "--no-sync", "-E", "UTF8"]
-        subprocess.run(made, check=True, capture_output=True, **quiet)
-        with (folder / "log").open("w") as log:
-            settings = (
-                "listen_addresses=",
-                "fsync=off",
-                "full_page_writes=off",
-                "autovacuum=off",
-                "max_connections=300",
-            )
-            words = ["-D", data, "-k", folder, *(word for each in settings for word in ("-c", each))]
-            server = subprocess.Popen([programs / "postgres", *words], stdout=log, stderr=log, **quiet)
+        server.create()
+        server.start()
         try:
-            yield from _databases(folder, server)
+            yield server
         finally:
-            server.terminate()
-            server.wait()
+            server.stop()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+class Server:
+    """A PostgreSQL server, which never runs as root; calling it creates a database, as `MakeDatabase`."""
+
+    def __init__(self, programs: Path, folder: Path) -> None:
+        self._programs = programs
+        self._folder = folder
+        self._process: subprocess.Popen[bytes] | None = None
+        user = "nobody" if os.geteuid() == 0 else None
+        if user is not None:
+            shutil.chown(folder, user)
+        self._quiet: dict[str, Any] = {
+            "user": user,
+            "cwd": folder,
+            "stdin": subprocess.DEVNULL,
+            "env": {"LC_ALL": "C", "PATH": os.defpath},
+        }
+        url = sa.make_url(self._address("postgres")).set(drivername="postgresql+psycopg")
+        self._admin = sa.create_engine(url, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
+
+    def create(self) -> None:
+        """Create the server's files."""
+        data = self._folder / "data"
+        words = [self._programs / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "--no-sync", "-E", "UTF8"]
+        subprocess.run(words, check=True, capture_output=True, **self._quiet)
+
+    def start(self) -> None:
+        """Start the server, and prepare the first database unless it exists."""
+        settings = ("listen_addresses=", "fsync=off", "full_page_writes=off", "autovacuum=off", "max_connections=300")
+        words = ["-D", self._folder / "data", "-k", self._folder, *(word for each in settings for word in ("-c", each))]
+        with (self._folder / "log").open("a") as log:
+            self._process = subprocess.Popen(
+                [self._programs / "postgres", *words], stdout=log, stderr=log, **self._quiet
+            )
+        while True:
+            assert self._process.poll() is None, (self._folder / "log").read_text()
+            try:
+                with self._admin.connect() as connection:
+                    query = "SELECT count(*) FROM pg_database WHERE datname = 'first'"
+                    if not connection.execute(sa.text(query)).scalar():
+                        connection.execute(sa.text("CREATE DATABASE first"))
+                        prepared(self._address("first"))
+                return
+            except sa.exc.OperationalError:  # the server is still starting
+                subprocess.run(["sleep", "0.1"], check=True)
+
+    def stop(self, number: signal.Signals = signal.SIGINT) -> None:
+        """Stop the server: SIGINT disconnects its clients, and SIGQUIT is like a crash."""
+        assert self._process is not None
+        self._process.send_signal(number)
+        self._process.wait()
+
+    def __call__(self, name: str, template: str = "first") -> str:
+        """Create a database."""
+        with self._admin.connect() as connection:
+            connection.execute(sa.text(f'CREATE DATABASE "{name}" TEMPLATE "{template}"'))
+        return self._address(name)
+
+    def _address(self, name: str) -> str:
+        return f"postgresql://postgres@/{name}?host={self._folder}"
 
 
 def _server_place() -> Path:
@@ -96,37 +137,9 @@ def _server_place() -> Path:
     return place if place.stat().st_mode & 0o001 else Path("/tmp")  # the server's user must be able to enter it
 
 
-def _databases(folder: Path, server: subprocess.Popen[bytes]) -> Iterator[MakeDatabase]:
-    def address(name: str) -> str:
-        return f"postgresql://postgres@/{name}?host={folder}"
-
-    admin = sa.create_engine(
-        sa.make_url(address("postgres")).set(drivername="postgresql+psycopg"), isolation_level="AUTOCOMMIT"
-    )
-    while True:
-        assert server.poll() is None, (folder / "log").read_text()
-        try:
-            with admin.connect() as connection:
-                connection.execute(sa.text("CREATE DATABASE first"))
-            break
-        except sa.exc.OperationalError:  # the server is still starting
-            subprocess.run(["sleep", "0.1"], check=True)
-    prepared(address("first"))
-
-    def make(name: str, template: str = "first") -> str:
-        with admin.connect() as connection:
-            connection.execute(sa.text(f'CREATE DATABASE "{name}" TEMPLATE "{template}"'))
-        return address(name)
-
-    yield make
-    admin.dispose()
-
-
 def prepared(url: str) -> None:
     """Create all tables of a database."""
-    database = Database(url)
-    Queue(database).close()
-    database.close()
+    Database(url).close()
 
 
 def outlast(url: str, *, worker: str | None = None) -> None:
@@ -138,6 +151,14 @@ def outlast(url: str, *, worker: str | None = None) -> None:
             connection.execute(sa.update(WORKERS).values(seen=0.0))
         else:
             connection.execute(sa.update(WORKERS).where(WORKERS.c.id == worker).values(seen=0.0))
+    database.close()
+
+
+def outlast_leader(url: str) -> None:
+    """Expire the leases of the processes that drive the runs of a database, and not those of workers."""
+    database = Database(url)
+    with database.engine.begin() as connection:
+        connection.execute(sa.update(RUNS).values(seen=0.0))
     database.close()
 
 

@@ -6,6 +6,7 @@ The result of a node depends on its name and on the results of the nodes before,
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections import Counter
 from hashlib import sha256
@@ -85,6 +86,19 @@ def toolset(file: Path) -> Toolset:
         marks.leave("end", name)
         return given(name, before)
 
+    @steps.tool(policy=ToolPolicy(effects=("idempotent",)))
+    def die(name: str, beside: int) -> None:
+        """Kill the process, the first time after a number of calls has begun.
+
+        Args:
+            name: The name of the node.
+            beside: How many calls begin before, including this one.
+        """
+        marks.leave("begin", name)
+        while sum(marks.of("begin").values()) < beside:
+            time.sleep(0.005)
+        os.kill(os.getpid(), signal.SIGKILL)
+
     @steps.tool()
     def fail() -> None:
         """Fail."""
@@ -141,6 +155,17 @@ def wide(count: int, seconds: float = 0.02) -> Plan:
         for number in range(count)
     }
     return plan_from_data({"name": "wide", "nodes": nodes})
+
+
+def poisoned(honest: int) -> Plan:
+    """Return a plan of one call that kills its process, and others beside it; all are idempotent."""
+    nodes: dict[str, Any] = {"poison": {"tool": "step.die", "inputs": {"name": "poison", "beside": honest + 1}}}
+    for number in range(honest):
+        inputs = {"name": f"h{number}", "before": [], "seconds": 0.0}
+        nodes[f"h{number}"] = {"tool": "step.again", "inputs": inputs}
+    return plan_from_data(
+        {"name": "poisoned", "nodes": {name: {**node, "on_fail": "continue"} for name, node in nodes.items()}}
+    )
 
 
 def questions(*, rerun: bool) -> Plan:

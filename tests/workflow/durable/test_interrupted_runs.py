@@ -23,6 +23,7 @@ from neuroscript.errors import CallError
 from neuroscript.workflow import plan_from_data
 from neuroscript.workflow.durable import cancel, resume, run_durably, show_run
 from neuroscript.workflow.durable import database as durable_database
+from neuroscript.workflow.durable import pool as durable_pool
 from neuroscript.workflow.durable.calls import Calls
 from neuroscript.workflow.durable.database import Database
 from neuroscript.workflow.durable.worker_registry import Workers
@@ -76,6 +77,7 @@ def test_cancelled_run_begins_no_more_calls(make_database: MakeDatabase, parent:
 def test_unreachable_database_fails_no_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Calls wait for it as long as the lease lasts."""
     monkeypatch.setattr(durable_database, "LOCK_TIMEOUT_SECONDS", 0.1)
+    monkeypatch.setattr(durable_pool, "LOCK_TIMEOUT_SECONDS", 0.1)
     file, held, tries = tmp_path / "held.sqlite", Toolset("held"), []
 
     @held.tool()
@@ -106,6 +108,7 @@ def test_unreachable_database_fails_no_node(tmp_path: Path, monkeypatch: pytest.
 def test_disconnected_process_loses_run_and_can_resume_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It reports this; its worker has ended, and the same process can resume the run when the database is back."""
     monkeypatch.setattr(durable_database, "LOCK_TIMEOUT_SECONDS", 0.2)
+    monkeypatch.setattr(durable_pool, "LOCK_TIMEOUT_SECONDS", 0.2)
     url, cut = f"sqlite:///{tmp_path}/cut.sqlite", Toolset("cut")
     begun = []
 
@@ -218,8 +221,9 @@ def test_ended_call_does_not_begin_again(engine: Engine, make_database: MakeData
     run_durably(engine, plan, url=url, run_id="it")
     database = Database(url)
     Workers(database).join("late", 60.0)
-    begun = Calls(database).begin("it.one", "late", lambda: True)
+    calls = Calls(database)
+    begun = calls.claim("late", calls.waiting(), 1, lambda: True)
     database.close()
 
-    assert begun is None
+    assert begun == []
     assert [("ok", 1)] == [(call.status, call.starts) for call in show_run(url, "it")[1]]

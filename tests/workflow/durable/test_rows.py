@@ -12,13 +12,12 @@ from tests.cli.conftest import CommandResult, command
 from tests.conftest import ALL
 from tests.workflow.durable import steps
 from tests.workflow.durable.databases import MakeDatabase
-from tests.workflow.durable.planted import given_out, queued, reopen, sql
+from tests.workflow.durable.planted import given_out, reopen, sql
 
 from neuroscript.errors import SpecError
 from neuroscript.workflow.durable import Worker, list_runs, resume, run_durably, show_run
 from neuroscript.workflow.durable.database import Database
 from neuroscript.workflow.durable.encoding import Unreadable, decode_error, value_of
-from neuroscript.workflow.durable.serializer import EXACT, FORMAT
 from neuroscript.workflow.durable.worker_registry import Workers
 
 REMEDY = "restore the row from a backup, or delete it"
@@ -234,7 +233,6 @@ def check_unreadable_arguments(make_database: MakeDatabase, tmp_path: Path, faul
     with steps.engine(tmp_path / "marks") as engine:
         run_durably(engine, steps.wide(1, 0.0), url=url, run_id="it")
         reopen(url)
-        queued(url, "it.w0", EXACT.serialize({"args": ("it.w0",), "kwargs": {}}), FORMAT)
         given_out(url, arguments, begun)
         with Worker(engine, url) as worker:
             trace = resume(engine, url, "it", local_calls=False)

@@ -333,13 +333,11 @@ def test_database_errors_contain_no_arguments(make_database: MakeDatabase) -> No
     assert given not in "".join(traceback.format_exception(caught.value))
 
 
-def test_process_has_one_worker(engine: Engine, make_database: MakeDatabase) -> None:
-    """A second one is refused until the first has ended."""
+def test_process_can_have_several_workers(engine: Engine, make_database: MakeDatabase) -> None:
+    """The run has one of its own, too."""
     url = make_database("second")
-    with Worker(engine, url):
-        with pytest.raises(SpecError) as caught:
-            Worker(engine, url).__enter__()
-    with Worker(engine, url) as later:
-        assert not later.is_lost
+    plan = plan_of({f"n{number}": {"tool": "kept.double", "inputs": {"number": number}} for number in range(4)})
+    with Worker(engine, url), Worker(engine, url):
+        trace = run_durably(engine, plan, url=url)
 
-    assert "durable: this process is already a worker; a process can have only one" == str(caught.value)
+    assert {f"n{number}": 2 * number for number in range(4)} == trace.output

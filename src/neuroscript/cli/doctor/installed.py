@@ -31,7 +31,7 @@ LIBRARIES: Final = {
     "llm": ("llm", "openai"),
     "anthropic": ("anthropic", "llm", "llm-anthropic"),
     "crewai": ("crewai",),
-    "durable": ("dbos",),
+    "durable": ("sqlalchemy", "psycopg"),
     "fastmcp": ("fastmcp", "mcp", "jsonschema-rs"),
     "google-adk": ("google-adk",),
     "inspect-ai": ("inspect-ai",),

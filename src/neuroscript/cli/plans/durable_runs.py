@@ -1,4 +1,4 @@
-"""``neuroscript runs``: list, show, resume and cancel the durable runs in a database."""
+"""``neuroscript runs``: list, show, resume, cancel and prune the durable runs in a database."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     """Run an action of ``runs`` and return the exit code.
 
     Raises:
-        UsageError: DBOS is not installed.
+        UsageError: The extra ``durable`` is not installed.
         SpecError: The database cannot be used, the run is unknown, or its state does not permit the action.
     """
     with require_extra():
@@ -36,6 +36,8 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     match options.action:
         case "list":
             return _listed(inspection.list_runs(options.url), options, output)
+        case "prune":
+            _pruned(options, output)
         case "cancel":
             _show(options, output, inspection.cancel(options.url, options.run))
         case "show":
@@ -47,9 +49,25 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     return OK
 
 
+def _pruned(options: Namespace, output: Output) -> None:
+    from neuroscript.workflow.durable.retention import prune
+
+    count = prune(options.url, options.older_than)
+    if options.json:
+        output.json({"removed": count})
+    else:
+        output.say("removed 1 run" if count == 1 else f"removed {count} runs")
+
+
 def _resumed(resume: Callable[..., Trace], options: Namespace, engine: Engine, watch: Watch | None) -> Trace:
     return resume(
-        engine, options.url, options.run, watch=watch, lease=options.lease, local_calls=not options.no_local_calls
+        engine,
+        options.url,
+        options.run,
+        watch=watch,
+        lease=options.lease,
+        local_calls=not options.no_local_calls,
+        exact=options.exact,
     )
 
 
@@ -86,9 +104,10 @@ def _call_row(call: Any) -> tuple[Cell, ...]:
     item = "" if call.item is None else f"[{call.item}]"
     words = [cell(f"{call.node}{item}", "name"), cell(call.tool), cell(call.status, _style(call.status))]
     again = f"attempt {call.number}" if call.number > 1 else ""
+    lost = "" if call.has_worker else "no living worker has its tool in the version of the run"
     starts = f"started {call.starts} times" if call.starts > 1 else ""
     seconds = "" if call.seconds is None else f"{call.seconds:.3f} s"
-    return (*words, cell(seconds, "dim"), cell(", ".join(filter(None, (again, starts)))))
+    return (*words, cell(seconds, "dim"), cell(", ".join(filter(None, (again, starts, lost)))))
 
 
 def _style(status: str) -> Style:

@@ -50,7 +50,7 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     """Run a plan, print its output or its errors, and return the exit code.
 
     Raises:
-        UsageError: A file cannot be read or written, an input is not ``KEY=VALUE``, or DBOS is not installed.
+        UsageError: A file cannot be read or written, an input is not ``KEY=VALUE``, or an extra is not installed.
         SpecError: The plan is invalid, or the database cannot be used.
         ArgumentError: The inputs are invalid.
         LLMError: There is no model for its synthesis.

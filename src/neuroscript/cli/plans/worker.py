@@ -19,7 +19,7 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     """Run calls until the process receives SIGTERM, and return the exit code.
 
     Raises:
-        UsageError: DBOS is not installed.
+        UsageError: The extra ``durable`` is not installed.
         SpecError: The database cannot be used.
     """
     with require_extra():
@@ -27,7 +27,9 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     output.serve()
     stop = _stop_event()
     with open_engine(make_engine, output, options) as engine, output.tools_aside():
-        with Worker(engine, options.url, parallel=options.parallel, lease=options.lease) as worker:
+        with Worker(
+            engine, options.url, parallel=options.parallel, lease=options.lease, connections=options.connections
+        ) as worker:
             output.say(f"worker {worker.id} started")
             try:
                 while not stop.is_set() and not worker.wait(POLL_SECONDS):

@@ -1,42 +1,51 @@
-"""The calls of durable runs: each is queued once, begun by one worker, and ended by that worker.
+"""The calls of durable runs: each is queued once, claimed by one worker, and ended by that worker.
 
-The beginning of a call is recorded before its tool runs, and its outcome afterwards. If a worker dies in between, it is
-unknown whether the tool ran, so the call runs again only if that is allowed.
+The table of calls is the queue. A worker claims calls in one transaction, which also records that they begin; the
+outcome of each is recorded afterwards. If a worker dies in between, it is unknown whether the tool ran, so the call
+runs again only if that is allowed: see `takeover`.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, Final
 
 import attrs
 
 from neuroscript.errors import CallError
 from neuroscript.flow.labels import Labels
-from neuroscript.workflow.durable.database import CALLS, RUNS, WORKERS, Database, once, sa
+from neuroscript.workflow.durable.database import CALLS, RUNS, WORKERS, Database, sa
 from neuroscript.workflow.durable.labels import labelled_text
 from neuroscript.workflow.durable.outcomes import (
     Outcome,
     Place,
     arguments_in,
-    cancelled_error,
-    damaged_row_error,
     failure,
     outcome_in,
 )
 from neuroscript.workflow.durable.rows import CALL_COLUMNS, check_call, place_id
+from neuroscript.workflow.durable.schema import IS_WAITING, postgresql, sqlite
+from neuroscript.workflow.durable.tool_digests import ToolVersion
 from neuroscript.workflow.runner import CallNotMade, RunCancelled
 from neuroscript.workflow.scheduler import ABANDONED_WAIT_SECONDS, ScheduledCall
 
-MAX_ATTEMPTS: Final = 5
-"""Maximum number of times that a call may start. A call that kills its worker must not kill all workers."""
-
-DAMAGED: Final = "is missing, has ended, or was not written by this version of neuroscript"
+PUT_COLUMNS: Final = (
+    *("id", "run", "node", "item", "number", "tool", "arguments", "timeout", "patience", "rerun", "takes", "digest"),
+)
+"""The columns that are set when a call is queued."""
 
 
 class WorkerFenced(Exception):
     """Raised when a worker was declared dead; it begins no more calls."""
+
+
+@attrs.frozen
+class WaitingCalls:
+    """Calls of running runs that wait for a worker: those of one tool that are suspects, or those that are not."""
+
+    version: ToolVersion
+    are_suspects: bool
 
 
 @attrs.frozen
@@ -47,6 +56,7 @@ class StartedCall:
         labels: What its arguments carry; None if the process that drives the run has no flow rules.
         patience: Seconds to wait for a call that was abandoned at its timeout, before the timeout is recorded.
         token: The random id of this beginning. Only its holder can end the call.
+        is_suspect: Whether a worker died while it made this call and others, so that it must run alone.
     """
 
     id: str
@@ -56,6 +66,7 @@ class StartedCall:
     timeout: float | None
     patience: float
     token: str
+    is_suspect: bool
 
 
 def call_id(run: str, work: ScheduledCall) -> str:
@@ -68,6 +79,7 @@ class Calls:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._put_statements = _put_statements(database)
 
     # For the driver of a run
 
@@ -78,14 +90,14 @@ class Calls:
         work: ScheduledCall,
         labels: Labels | None,
         may_rerun: bool,
-        enqueue: Callable[[sa.Connection, str], None],
+        digest: str | None,
         is_over: Callable[[], bool],
     ) -> None:
         """Queue a call, unless it was queued before.
 
         Args:
             labels: What its arguments carry; None without flow rules.
-            enqueue: Puts the call into the queue, in the same transaction.
+            digest: The digest of its tool.
             is_over: Called while the database is unreachable; returns whether to give up.
 
         Raises:
@@ -106,22 +118,28 @@ class Calls:
             "patience": _seconds_to_wait(work) if may_rerun else 0.0,
             "rerun": may_rerun,
             "takes": 0,
+            "digest": digest,
         }
-        own_run = sa.and_(RUNS.c.id == run, RUNS.c.leader == leader, RUNS.c.status == "running")
-        beat = sa.update(RUNS).where(own_run).values(seen=self._database.now)
+        led, insert = self._put_statements
+        own_run = {"its_run": run, "its_leader": leader}
 
-        def given_out(connection: sa.Connection) -> str | None:
-            is_mine = connection.execute(beat).rowcount
-            there = connection.execute(sa.select(CALLS.c.begun).where(CALLS.c.id == row["id"])).first()
-            if not is_mine:
-                status = connection.execute(sa.select(RUNS.c.status).where(RUNS.c.id == run)).scalar()
-                return f"{status}, begun" if there is not None and there.begun is not None else str(status)
-            if there is None:
-                connection.execute(sa.insert(CALLS).values(row))
-                enqueue(connection, str(row["id"]))
-            return None
+        def queued(connection: sa.Connection) -> bool:
+            if insert is None:
+                return bool(connection.execute(led, own_run | {f"its_{name}": row[name] for name in row}).scalar())
+            if not connection.execute(led, own_run).rowcount:
+                return False
+            connection.execute(insert, row)
+            return True
 
-        status = self._database.transaction(given_out, is_over)
+        def why_not(connection: sa.Connection) -> str:
+            status = connection.execute(sa.select(RUNS.c.status).where(RUNS.c.id == run)).scalar()
+            begun = connection.execute(sa.select(CALLS.c.begun).where(CALLS.c.id == row["id"])).scalar()
+            return str(status) if begun is None else f"{status}, begun"
+
+        if self._database.transaction(queued, is_over, is_single=insert is None):
+            self._database.wakeup.ring("queued")
+            return
+        status = self._database.transaction(why_not, is_over)
         if status == "cancelled":
             raise RunCancelled
         if status == "cancelled, begun":
@@ -129,8 +147,7 @@ class Calls:
             raise CallError(text, tool=work.node.tool, code="plan.in_doubt")
         if status in ("succeeded", "failed"):
             raise CallNotMade  # the run has ended without it
-        if status is not None:
-            raise CallError("another process has taken over the run", tool=work.node.tool, code="plan.lease_lost")
+        raise CallError("another process has taken over the run", tool=work.node.tool, code="plan.lease_lost")
 
     def given_out(self, run: str) -> set[Place]:
         """Return the places of all calls of a run that were queued, or raise a `SpecError` for an invalid row."""
@@ -148,7 +165,7 @@ class Calls:
         ago = (self._database.now - CALLS.c.ended).label("ago")
         query = sa.select(*CALL_COLUMNS, ago).where(which, CALLS.c.ended.is_not(None))
         query = query.order_by(CALLS.c.ended, CALLS.c.id)
-        rows = self._database.transaction(lambda connection: connection.execute(query).all(), is_over)
+        rows = self._database.transaction(lambda connection: connection.execute(query).all(), is_over, is_single=True)
         return [outcome_in(row) for row in rows]
 
     def of(self, run: str) -> Iterable[Any]:
@@ -164,70 +181,122 @@ class Calls:
             check_call(dict(row._mapping))
         return rows
 
-    def give_up(self, ids: Sequence[str]) -> None:
-        """End calls that have not begun and that no worker will make."""
-        waiting = sa.and_(CALLS.c.id.in_(ids), CALLS.c.begun.is_(None), CALLS.c.ended.is_(None))
-        error = damaged_row_error("", f"the row of DBOS's workflow_status with its id {DAMAGED}")
-        ended = {"ended": self._database.now, "code": error.code, "outcome": failure(error)}
-        change = sa.update(CALLS).where(waiting).values(**ended)
-        self._database.transaction(lambda connection: connection.execute(change), once)
+    def use_tools(self, run: str, versions: Collection[ToolVersion]) -> None:
+        """Pass the waiting calls of a run to workers that have its tools in other versions."""
+        waiting = sa.update(CALLS).where(CALLS.c.run == run, IS_WAITING)
+
+        def changed(connection: sa.Connection) -> None:
+            for version in versions:
+                connection.execute(waiting.where(CALLS.c.tool == version.tool).values(digest=version.digest))
+
+        self._database.transaction(changed)
 
     # For workers
 
-    def begin(self, id: str, worker: str, is_over: Callable[[], bool]) -> StartedCall | None:
-        """Record that a call begins and return it, or None if there is nothing to run.
+    def waiting(self, is_over: Callable[[], bool] | None = None) -> list[WaitingCalls]:
+        """Return what waits for a worker."""
+        query = sa.select(CALLS.c.tool, CALLS.c.digest, CALLS.c.suspect).distinct()
+        query = query.join(RUNS, RUNS.c.id == CALLS.c.run).where(IS_WAITING, RUNS.c.status == "running")
+        rows = self._database.transaction(lambda connection: connection.execute(query).all(), is_over, is_single=True)
+        return [WaitingCalls(ToolVersion(row.tool, row.digest), bool(row.suspect)) for row in rows]
+
+    def claim(
+        self, worker: str, which: Collection[WaitingCalls], limit: int, is_over: Callable[[], bool]
+    ) -> list[StartedCall]:
+        """Record that waiting calls begin and return them; those that were queued first come first.
 
         Args:
-            worker: The worker that makes the call.
+            worker: The worker that makes the calls.
+            which: The calls that it can make.
+            limit: The maximum number of calls.
             is_over: Called while the database is unreachable; returns whether to give up.
 
         Raises:
-            Fenced: If the worker was declared dead.
+            WorkerFenced: If the worker was declared dead.
         """
         token = os.urandom(8).hex()
-        return self._database.transaction(lambda connection: self._start_call(connection, id, worker, token), is_over)
+        tries = []
 
-    def _start_call(self, connection: sa.Connection, id: str, worker: str, token: str) -> StartedCall | None:
+        def claimed(connection: sa.Connection) -> list[StartedCall]:
+            tries.append(token)
+            return self._claim(connection, worker, which, limit, token, is_repeated=len(tries) > 1)
+
+        return self._database.transaction(claimed, is_over)
+
+    def _claim(
+        self,
+        connection: sa.Connection,
+        worker: str,
+        which: Collection[WaitingCalls],
+        limit: int,
+        token: str,
+        *,
+        is_repeated: bool,
+    ) -> list[StartedCall]:
         alive = sa.and_(WORKERS.c.id == worker, WORKERS.c.ended.is_(None))
         if not connection.execute(sa.update(WORKERS).where(alive).values(seen=self._database.now)).rowcount:
             raise WorkerFenced(worker)
-        run = sa.select(CALLS.c.run).where(CALLS.c.id == id).scalar_subquery()
-        status = connection.execute(
-            sa.select(RUNS.c.status).where(RUNS.c.id == run).with_for_update(read=True)
-        ).scalar()
-        row = connection.execute(sa.select(*CALL_COLUMNS).where(CALLS.c.id == id).with_for_update()).one_or_none()
-        if row is None or row.ended is not None:
-            return None
+        rows: Sequence[Any] = []
+        if is_repeated:  # the commit may have succeeded although the connection was lost
+            own = sa.select(*CALL_COLUMNS).where(CALLS.c.token == token, CALLS.c.worker == worker)
+            rows = connection.execute(own).all()
+        if not rows:
+            rows = connection.execute(_next_calls(which, limit)).all()
+            begins = {"begun": self._database.now, "worker": worker, "token": token, "takes": CALLS.c.takes + 1}
+            change = sa.update(CALLS).where(CALLS.c.id.in_([row.id for row in rows])).values(**begins)
+            if rows:
+                connection.execute(change)
+        return [call for row in rows if (call := self._started(connection, row, token)) is not None]
+
+    def _started(self, connection: sa.Connection, row: Any, token: str) -> StartedCall | None:
+        """Return a call that was claimed, or end it if its row is invalid."""
         arguments, labels, error = arguments_in(row)
-        error = error or _in_the_way(row, status == "running", token)
-        which = sa.update(CALLS).where(CALLS.c.id == id)
-        if error is not None:
-            ended = {"ended": self._database.now, "code": error.code, "outcome": failure(error)}
-            connection.execute(which.values(**ended))
-            return None
-        values = {"begun": self._database.now, "worker": worker, "token": token, "takes": row.takes + 1}
-        connection.execute(which.values(**values))
-        return StartedCall(id, row.tool, arguments, labels, row.timeout, row.patience, token)
+        if error is None:
+            return StartedCall(row.id, row.tool, arguments, labels, row.timeout, row.patience, token, bool(row.suspect))
+        ended = {"ended": self._database.now, "code": error.code, "outcome": failure(error)}
+        connection.execute(sa.update(CALLS).where(CALLS.c.id == row.id).values(**ended))
+        return None
 
     def end(self, call: StartedCall, code: str, outcome: str, is_over: Callable[[], bool]) -> None:
         """Record the outcome of a call, unless another worker has begun it since."""
         own_call = sa.and_(CALLS.c.id == call.id, CALLS.c.token == call.token, CALLS.c.ended.is_(None))
         change = sa.update(CALLS).where(own_call).values(ended=self._database.now, code=code, outcome=outcome)
-        self._database.transaction(lambda connection: connection.execute(change), is_over)
+        self._database.transaction(lambda connection: connection.execute(change), is_over, is_single=True)
+        self._database.wakeup.ring("ended")
+
+
+def _put_statements(database: Database) -> tuple[Any, Any]:
+    """Return the statements that renew the lease of a run, and queue a call of it if that succeeds.
+
+    PostgreSQL does both in one statement, which returns 0 if the run is no longer driven by its leader.
+    """
+    own_run = (RUNS.c.id == sa.bindparam("its_run"), RUNS.c.leader == sa.bindparam("its_leader"))
+    renew = sa.update(RUNS).where(*own_run, RUNS.c.status == "running").values(seen=database.now)
+    if database.engine.dialect.name == "sqlite":
+        return renew, sqlite.insert(CALLS).values(queued=database.now).on_conflict_do_nothing()
+    led = renew.returning(RUNS.c.id).cte("led")
+    values = [sa.bindparam(f"its_{name}", type_=CALLS.c[name].type) for name in PUT_COLUMNS]
+    row = sa.select(*values, database.now).where(sa.exists(sa.select(led.c.id)))
+    insert = postgresql.insert(CALLS).from_select([*PUT_COLUMNS, "queued"], row, include_defaults=False)
+    queued = insert.on_conflict_do_nothing().returning(CALLS.c.id).cte("queued")
+    return sa.select(sa.func.count()).select_from(led).add_cte(queued), None
+
+
+def _next_calls(which: Collection[WaitingCalls], limit: int) -> sa.Select[Any]:
+    kinds = [
+        sa.and_(
+            CALLS.c.tool == each.version.tool,
+            CALLS.c.digest.is_(None) if each.version.digest is None else CALLS.c.digest == each.version.digest,
+            CALLS.c.suspect == int(each.are_suspects),
+        )
+        for each in which
+    ]
+    query = sa.select(*CALL_COLUMNS).join(RUNS, RUNS.c.id == CALLS.c.run)
+    query = query.where(IS_WAITING, RUNS.c.status == "running", sa.or_(sa.false(), *kinds))
+    query = query.order_by(CALLS.c.queued, CALLS.c.id).limit(limit)
+    return query.with_for_update(of=CALLS, skip_locked=True)
 
 
 def _seconds_to_wait(work: ScheduledCall) -> float:
     """Return how long to wait for an abandoned call, so that no two attempts at a node run at once."""
     return (work.node.timeout or ABANDONED_WAIT_SECONDS) if work.number <= work.node.retry.count else 0.0
-
-
-def _in_the_way(row: Any, is_running: bool, token: str) -> CallError | None:
-    """Return why a call that has not ended may not begin, or None."""
-    has_begun = row.begun is not None and row.token != token  # the same token means that a commit succeeded unnoticed
-    if has_begun and not (row.rerun and is_running):
-        text = "was under way when its process died, and may have run"
-        return CallError(text, tool=row.tool, code="plan.in_doubt")
-    if has_begun and row.takes >= MAX_ATTEMPTS:
-        text = f"was under way when its process died, {row.takes} times"
-        return CallError(text, tool=row.tool, code="plan.in_doubt")
-    return None if is_running else cancelled_error(row.tool)

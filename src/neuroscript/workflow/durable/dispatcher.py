@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from itertools import count
 from typing import Any, Final
 
 from neuroscript.errors import CallError
@@ -19,8 +18,8 @@ from neuroscript.workflow.durable.calls import Calls, call_id
 from neuroscript.workflow.durable.database import CALLS
 from neuroscript.workflow.durable.encoding import NotStorable
 from neuroscript.workflow.durable.outcomes import Outcome, Place
-from neuroscript.workflow.durable.queue import QUEUE_POLL_SECONDS, Queue
 from neuroscript.workflow.durable.rows import fault, place_id
+from neuroscript.workflow.durable.wakeup import BATCH_SECONDS, FALLBACK_SECONDS, Wakeup
 from neuroscript.workflow.plan.model import Plan
 from neuroscript.workflow.runner import CallNotMade, RunCancelled, Step
 from neuroscript.workflow.scheduler import ScheduledCall
@@ -28,8 +27,7 @@ from neuroscript.workflow.scheduler import ScheduledCall
 ORDER_POLLS: Final = 5
 """Checks after which the order of past calls is given up if the plan does not ask for the next one."""
 
-ABANDONED_POLLS: Final = 20
-"""Number of checks for results between two checks for calls that no worker will make."""
+ORDER_POLL_SECONDS: Final = 0.05
 
 LOOP_TURNS: Final = 10
 """Turns of the event loop in which a plan processes a result and asks for the next calls."""
@@ -41,6 +39,7 @@ class Dispatcher:
     Args:
         plan: The plan of the run.
         leader: The id of the process that drives the run.
+        digests: The digest of each tool of the plan, by name.
         may_rerun: Returns whether a call may run again if its worker died.
         parallel: Maximum number of calls that are queued at once.
         declared: Returns what a tool reads by its declaration, for a result that a worker without flow rules has
@@ -50,20 +49,22 @@ class Dispatcher:
     def __init__(
         self,
         calls: Calls,
-        queue: Queue,
+        wakeup: Wakeup,
         run: str,
         plan: Plan,
         leader: str,
+        digests: Mapping[str, str | None],
         may_rerun: Callable[[ScheduledCall], bool],
         parallel: int,
         declared: Callable[[ScheduledCall], Labels] | None,
     ) -> None:
         self._calls = calls
-        self._queue = queue
+        self._wakeup = wakeup
         self._run = run
         self._plan = plan
         self._by_name = {node.name: node for node in plan.nodes}
         self._leader = leader
+        self._digests = digests
         self._may_rerun = may_rerun
         self._declared = declared
         self._past: dict[str, Outcome] = {}
@@ -112,7 +113,8 @@ class Dispatcher:
     async def _enqueue(self, work: ScheduledCall) -> None:
         labels = None if self._declared is None else work.labels.given
         may_rerun, is_over = self._may_rerun(work), self._is_over.is_set
-        arguments = (self._run, self._leader, work, labels, may_rerun, self._queue.put, is_over)
+        digest = self._digests.get(work.node.tool)
+        arguments = (self._run, self._leader, work, labels, may_rerun, digest, is_over)
         try:
             await asyncio.to_thread(self._calls.put, *arguments)
         except NotStorable as error:
@@ -152,13 +154,13 @@ class Dispatcher:
             next_id = next((each for each in order if not (self._unasked and self._halts(each))), order[0])
             if next_id not in self._waiting and looks < ORDER_POLLS:
                 looks += 1
-                await asyncio.sleep(QUEUE_POLL_SECONDS / 2)
+                await asyncio.sleep(ORDER_POLL_SECONDS)
                 continue
             looks = 0
             id = next((each for each in (next_id, *order) if each in self._waiting), None)
             if id is None:
                 self._is_new.set()  # the next past call depends on the result or the slot of a new one
-                await asyncio.sleep(QUEUE_POLL_SECONDS / 2)
+                await asyncio.sleep(ORDER_POLL_SECONDS)
             else:
                 order.remove(id)
                 self._deliver(self._past[id])
@@ -177,19 +179,25 @@ class Dispatcher:
 
     async def listen(self) -> None:
         """Report the outcomes of awaited calls, until it is cancelled."""
-        for look in count(1):
-            await asyncio.sleep(QUEUE_POLL_SECONDS / 2)
-            ids = [id for id in self._waiting if id not in self._past]
-            if ids and not look % ABANDONED_POLLS:
-                await asyncio.to_thread(self._give_up_lost, ids)
-            for outcome in await asyncio.to_thread(self._calls.ended, ids, self._is_over.is_set) if ids else ():
-                self._deliver(outcome)
+        loop, has_ended = asyncio.get_running_loop(), asyncio.Event()
 
-    def _give_up_lost(self, ids: list[str]) -> None:
-        with suppress(CallError):  # the database is unreachable; the next check tries again
-            lost = self._queue.lost(ids)
-            if lost:
-                self._calls.give_up(lost)
+        def wake() -> None:
+            with suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(has_ended.set)
+
+        self._wakeup.subscribe("ended", wake)
+        try:
+            while True:
+                with suppress(TimeoutError):  # not wait_for, which may ignore a cancellation before Python 3.12
+                    async with asyncio.timeout(FALLBACK_SECONDS):
+                        await has_ended.wait()
+                has_ended.clear()
+                ids = [id for id in self._waiting if id not in self._past]
+                for outcome in await asyncio.to_thread(self._calls.ended, ids, self._is_over.is_set) if ids else ():
+                    self._deliver(outcome)
+                await asyncio.sleep(BATCH_SECONDS)
+        finally:
+            await asyncio.shield(asyncio.to_thread(self._wakeup.unsubscribe, "ended", wake))
 
     def is_behind(self) -> bool:
         """Return whether the plan has not asked again for all calls that were queued before."""

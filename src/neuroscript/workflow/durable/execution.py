@@ -1,7 +1,7 @@
 """Starting and resuming durable runs.
 
-The scheduler works outside DBOS. When a run is resumed, it goes through the plan again and asks for each call under the
-same id, which returns the stored outcome.
+When a run is resumed, the scheduler goes through the plan again and asks for each call under the same id, which returns
+the stored outcome.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from neuroscript.workflow.durable.encoding import NotStorable
 from neuroscript.workflow.durable.labels import labelled_inputs_text
 from neuroscript.workflow.durable.leader import Driver
 from neuroscript.workflow.durable.run_records import Run, inputs_in, plan_in
+from neuroscript.workflow.durable.tool_digests import changed_tools
 from neuroscript.workflow.durable.validation import check_durable
 from neuroscript.workflow.labels import with_session_labels
 from neuroscript.workflow.plan.file import plan_to_data
@@ -51,6 +52,7 @@ def run_durably(
     local_calls: bool = True,
     keep_secrets: bool = False,
     labels: InputLabels | None = None,
+    connections: int | None = None,
 ) -> Trace:
     """Run a plan so that it can be resumed if this process dies, and return its trace.
 
@@ -65,6 +67,8 @@ def run_durably(
         local_calls: Whether this process also makes calls; otherwise it waits for workers.
         keep_secrets: Whether secret inputs and arguments may be stored in the database, which does not encrypt them.
         labels: What inputs carry, by name, as for `run`. Workers need flow rules too if this session has some.
+        connections: The maximum number of connections that this process has to the database, by default 10. All
+            workers and runs of a process share them.
 
     Raises:
         SpecError: If the plan cannot run here or not durably, with every problem, or the database cannot be used.
@@ -87,6 +91,7 @@ def run_durably(
             local_calls=local_calls,
             keep_secrets=keep_secrets,
             labels=labels,
+            connections=connections,
         ),
     )
 
@@ -104,6 +109,7 @@ async def arun_durably(
     local_calls: bool = True,
     keep_secrets: bool = False,
     labels: InputLabels | None = None,
+    connections: int | None = None,
 ) -> Trace:
     """Return what `run_durably` returns, without blocking the event loop."""
     given_url, id = (url, optional(STRING)), (run_id, STRING)
@@ -119,9 +125,9 @@ async def arun_durably(
     start = None
     if session._entries.tracks_flow:
         start = with_session_labels(session, plan, input_labels(plan, labels))
-    run = _new_run(run_id or os.urandom(8).hex(), plan, arguments, start, parallel)
-    driver = await asyncio.to_thread(Driver, session, url, lease)
+    driver = await asyncio.to_thread(Driver, session, url, lease, connections)
     try:
+        run = _new_run(run_id or os.urandom(8).hex(), plan, arguments, start, parallel, driver.digests(plan))
         await asyncio.to_thread(driver.runs.add, run, driver.leader, driver.lease)
         return await driver.drive(run, plan, arguments, start, watch, local_calls)
     finally:
@@ -136,22 +142,38 @@ def resume(
     watch: Watch | None = None,
     lease: float = DEFAULT_LEASE_SECONDS,
     local_calls: bool = True,
+    exact: bool = False,
+    connections: int | None = None,
 ) -> Trace:
     """Continue a run and return its trace. For a run that has ended, only return the trace.
 
     Calls that have ended do not run again. If another process still seems to drive the run, wait for its lease to
-    expire.
+    expire. If a tool has changed since the run was checked with it, a warning goes to the host's logger, and later
+    calls are made with the new version.
 
     Args:
         session: As for `run_durably`, like the other parameters.
         run: The id of the run.
+        exact: Whether to refuse the run if one of its tools has changed.
 
     Raises:
-        SpecError: If the run does not exist, another process drives it, the plan can no longer run here, or a row of
-            the run in the database is invalid.
+        SpecError: If the run does not exist, a tool has changed and *exact* is true, another process drives it, the
+            plan can no longer run here, or a row of the run in the database is invalid.
     """
     require("resume", session=(session, SESSION), url=(url, optional(STRING)), run=(run, STRING))
-    return _waited_for(session, lambda: aresume(session, url, run, watch=watch, lease=lease, local_calls=local_calls))
+    return _waited_for(
+        session,
+        lambda: aresume(
+            session,
+            url,
+            run,
+            watch=watch,
+            lease=lease,
+            local_calls=local_calls,
+            exact=exact,
+            connections=connections,
+        ),
+    )
 
 
 async def aresume(
@@ -162,19 +184,35 @@ async def aresume(
     watch: Watch | None = None,
     lease: float = DEFAULT_LEASE_SECONDS,
     local_calls: bool = True,
+    exact: bool = False,
+    connections: int | None = None,
 ) -> Trace:
     """Return what `resume` returns, without blocking the event loop."""
-    driver = await asyncio.to_thread(Driver, session, url, lease)
+    driver = await asyncio.to_thread(Driver, session, url, lease, connections)
     try:
         found = await asyncio.to_thread(driver.runs.find, run)
         plan = plan_in(found)
         inputs, labels = inputs_in(found, plan, session._shared.coercion)
         check_durable(session, plan, keep_secrets=True)
         if found.status == "running":
+            digests = driver.digests(plan)
+            _compare_tools(session, found, digests, exact)
             await driver.take(found)
+            await asyncio.to_thread(driver.use_tools, run, digests)
         return await driver.drive(found, plan, inputs, labels, watch, local_calls and found.status == "running")
     finally:
         await asyncio.to_thread(driver.close)
+
+
+def _compare_tools(session: Session, run: Run, digests: Mapping[str, str | None], exact: bool) -> None:
+    """Log a warning for each tool that has changed since a run was checked with it; with *exact*, refuse the run."""
+    changed = [quote_untrusted(tool) for tool in changed_tools(run.tools, digests)]
+    if exact and changed:
+        problems = [f"{tool} has changed since the run was checked with it" for tool in changed]
+        raise SpecError(f"run {quote_untrusted(run.id)}", problems)
+    for tool in changed:
+        text = f"{tool} has changed since run {quote_untrusted(run.id)} was checked with it; the new version is used"
+        session.host.logger_of(tool).warning("%s", text)
 
 
 def _waited_for(session: Session, drive: Callable[[], Coroutine[Any, Any, Trace]]) -> Trace:
@@ -182,7 +220,14 @@ def _waited_for(session: Session, drive: Callable[[], Coroutine[Any, Any, Trace]
     return trace
 
 
-def _new_run(run_id: str, plan: Plan, inputs: dict[str, Any], labels: PlanLabels | None, parallel: int) -> Run:
+def _new_run(
+    run_id: str,
+    plan: Plan,
+    inputs: dict[str, Any],
+    labels: PlanLabels | None,
+    parallel: int,
+    digests: Mapping[str, str | None],
+) -> Run:
     try:
         inputs_text = labelled_inputs_text(inputs, labels)
     except NotStorable as error:
@@ -198,5 +243,6 @@ def _new_run(run_id: str, plan: Plan, inputs: dict[str, Any], labels: PlanLabels
         error=None,
         started=0.0,
         ended=None,
+        tools=json.dumps(digests),
         is_driven=True,
     )

@@ -16,6 +16,9 @@ from neuroscript.workflow.durable.encoding import Unreadable, value_of
 from neuroscript.workflow.durable.outcomes import cancelled_error, failure
 from neuroscript.workflow.durable.rows import fault
 from neuroscript.workflow.durable.run_records import DamagedRun, Run, Runs, plan_in
+from neuroscript.workflow.durable.takeover import died_error
+from neuroscript.workflow.durable.tool_digests import ToolVersion, has_version
+from neuroscript.workflow.durable.worker_registry import Workers
 from neuroscript.workflow.plan.model import Plan
 
 Status = Literal["running", "interrupted", "succeeded", "failed", "cancelled", "damaged"]
@@ -59,6 +62,7 @@ class CallState:
         number: The number of the attempt, from 1.
         tool: The name of its tool, as the plan spells it.
         status: ``waiting``, ``running``, ``ok``, or an error code.
+        has_worker: False if it waits and no living worker has its tool in the version that the run was checked with.
         worker: The worker that began it last, or ``""``.
         starts: How often it was started.
         started: When it last began, in seconds since 1970-01-01 UTC, or None.
@@ -70,6 +74,7 @@ class CallState:
     number: int
     tool: str
     status: str
+    has_worker: bool
     worker: str
     starts: int
     started: float | None
@@ -106,7 +111,7 @@ def cancel(url: str | None, run: str) -> RunState:
     with _opened(url) as database:
         runs = Runs(database)
         status = runs.find(run).status
-        if not runs.cancel(run, failure(cancelled_error(""))):
+        if not runs.cancel(run, failure(cancelled_error("")), failure(died_error(""))):
             raise SpecError(
                 f"run {quote_untrusted(run)}",
                 [f"has already {status}" if status != "cancelled" else "was already cancelled"],
@@ -158,9 +163,21 @@ def _message(run: Run) -> str:
 
 
 def _calls(database: Database, run: str) -> Iterator[CallState]:
+    lacking = Workers(database).lacking()
     for row in Calls(database).of(run):
-        status = row.code or ("waiting" if row.begun is None else "running")
+        status = row.code or ("waiting" if row.worker is None else "running")
+        version = ToolVersion(row.tool, row.digest)
+        has_worker = status != "waiting" or any(has_version(each, version) for each in lacking)
         seconds = None if row.ended is None or row.begun is None else row.ended - row.begun
         yield CallState(
-            row.node, row.item, row.number, row.tool, status, row.worker or "", row.takes, row.begun, seconds
+            node=row.node,
+            item=row.item,
+            number=row.number,
+            tool=row.tool,
+            status=status,
+            has_worker=has_worker,
+            worker=row.worker or "",
+            starts=row.takes,
+            started=row.begun,
+            seconds=seconds,
         )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from neuroscript.engine.session import Session
 from neuroscript.errors import CallError, SpecError
@@ -16,8 +17,8 @@ from neuroscript.state.heartbeat import Heartbeat, parse_lease
 from neuroscript.workflow.durable.calls import Calls
 from neuroscript.workflow.durable.database import Database
 from neuroscript.workflow.durable.dispatcher import Dispatcher
-from neuroscript.workflow.durable.queue import QUEUE_POLL_SECONDS, Queue
 from neuroscript.workflow.durable.run_records import Run, Runs
+from neuroscript.workflow.durable.tool_digests import ToolDigests, ToolVersion
 from neuroscript.workflow.durable.worker import Worker
 from neuroscript.workflow.labels import declared_labels
 from neuroscript.workflow.plan.flows import PlanLabels
@@ -25,6 +26,9 @@ from neuroscript.workflow.plan.model import Plan
 from neuroscript.workflow.runner import Step, Watch, arun, as_cancelled
 from neuroscript.workflow.scheduler import ScheduledCall
 from neuroscript.workflow.trace.trace import Trace
+
+LEASE_POLL_SECONDS: Final = 0.1
+"""Seconds between two attempts to take the lease of a run."""
 
 
 class Driver:
@@ -36,19 +40,18 @@ class Driver:
         runs: The runs of the database.
     """
 
-    def __init__(self, session: Session, url: str | None, lease: float) -> None:
+    def __init__(self, session: Session, url: str | None, lease: float, connections: int | None = None) -> None:
         self.leader = os.urandom(8).hex()
         self.lease = parse_lease(lease)
         self._session = session
         self._url = url
-        self._database = Database(url)
+        self._database = Database(url, connections=connections)
         self.runs = Runs(self._database)
         self._calls = Calls(self._database)
-        self._queue = Queue(self._database)
+        self._tools = ToolDigests(session)
 
     def close(self) -> None:
         """Close the database."""
-        self._queue.close()
         self._database.close()
 
     async def take(self, run: Run) -> None:
@@ -61,10 +64,20 @@ class Driver:
         until = None
         while not await asyncio.to_thread(self.runs.lead, run.id, self.leader, self.lease):
             if until is None:
-                until = loop.time() + await asyncio.to_thread(self.runs.left, run.id) + QUEUE_POLL_SECONDS
+                until = loop.time() + await asyncio.to_thread(self.runs.left, run.id) + LEASE_POLL_SECONDS
             elif loop.time() > until:
                 raise SpecError(f"run {quote_untrusted(run.id)}", ["another process drives it"])
-            await asyncio.sleep(QUEUE_POLL_SECONDS)
+            await asyncio.sleep(LEASE_POLL_SECONDS)
+
+    def digests(self, plan: Plan) -> dict[str, str | None]:
+        """Return the digest of each tool of a plan, by name."""
+        return self._tools.of_plan(plan)
+
+    def use_tools(self, run: str, digests: Mapping[str, str | None]) -> None:
+        """Continue a run with these versions of its tools; its waiting calls go to workers that have them."""
+        self.runs.use_tools(run, self.leader, json.dumps(digests))
+        self._calls.use_tools(run, [ToolVersion(tool, digest) for tool, digest in digests.items()])
+        self._database.wakeup.ring("queued")
 
     async def drive(
         self,
@@ -81,8 +94,9 @@ class Driver:
             labels: What the plan carries; None if the process that started the run had no flow rules.
         """
         declared = self._declared if self._session._entries.tracks_flow else None
+        digests, wakeup = self.digests(plan), self._database.wakeup
         asking = Dispatcher(
-            self._calls, self._queue, run.id, plan, self.leader, self._may_rerun, run.parallel, declared
+            self._calls, wakeup, run.id, plan, self.leader, digests, self._may_rerun, run.parallel, declared
         )
         parallel = run.parallel + await asking.open()  # past calls must not take slots of new ones
 

@@ -60,6 +60,7 @@ RUN: Final[Mapping[str, Form]] = {
     "ended": optional(TIME),
     "seen": TIME,
     "lease": LEASE,
+    "tools": optional(STRING),
 }
 
 CALL: Final[Mapping[str, Form]] = {
@@ -80,6 +81,9 @@ CALL: Final[Mapping[str, Form]] = {
     "ended": optional(TIME),
     "code": optional(WORD),
     "outcome": optional(STRING),
+    "queued": optional(TIME),
+    "digest": optional(STRING),
+    "suspect": BIT,
 }
 
 CALL_COLUMNS: Final = tuple(

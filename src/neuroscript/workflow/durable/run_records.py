@@ -22,6 +22,7 @@ from neuroscript.workflow.durable.database import CALLS, RUNS, Database, once, s
 from neuroscript.workflow.durable.encoding import Unreadable, json_of, text_of
 from neuroscript.workflow.durable.labels import labelled_inputs
 from neuroscript.workflow.durable.rows import RUN, check_run, fault
+from neuroscript.workflow.durable.schema import IS_WAITING
 from neuroscript.workflow.plan.file import plan_from_data
 from neuroscript.workflow.plan.flows import PlanLabels
 from neuroscript.workflow.plan.model import Plan
@@ -41,6 +42,7 @@ class Run:
     error: str | None
     started: float
     ended: float | None
+    tools: str | None
     is_driven: bool
 
 
@@ -83,6 +85,11 @@ class Runs:
             raise SpecError(f"run {quote_untrusted(run)}", ["does not exist"])
         return _run(found[0])
 
+    def use_tools(self, run: str, leader: str, tools: str) -> None:
+        """Record the digests of the tools that a run was checked with last."""
+        change = sa.update(RUNS).where(RUNS.c.id == run, RUNS.c.leader == leader).values(tools=tools)
+        self._database.transaction(lambda connection: connection.execute(change))
+
     def all(self) -> list[Run | DamagedRun]:
         """Return all runs, the newest first."""
         rows = self._read(_rows(self._database).order_by(RUNS.c.started.desc(), RUNS.c.id))
@@ -104,7 +111,9 @@ class Runs:
     def beat(self, run: str, leader: str) -> bool:
         """Renew the lease of a run, and return whether it was still held."""
         change = sa.update(RUNS).where(RUNS.c.id == run, RUNS.c.leader == leader).values(seen=self._database.now)
-        return self._database.transaction(lambda connection: connection.execute(change).rowcount == 1, once)
+        return self._database.transaction(
+            lambda connection: connection.execute(change).rowcount == 1, once, is_single=True
+        )
 
     def leave(self, run: str, leader: str) -> None:
         """Release the lease of a run, so that the next process does not have to wait for it to expire."""
@@ -140,24 +149,29 @@ class Runs:
         """Return whether a run was cancelled."""
         return self._database.transaction(lambda connection: _status(connection, run)) == "cancelled"
 
-    def cancel(self, run: str, outcome: str) -> bool:
+    def cancel(self, run: str, cancelled_outcome: str, doubtful_outcome: str) -> bool:
         """Cancel a run, and return whether it was running.
 
         Args:
-            outcome: The outcome for the calls that were queued and have not begun.
+            cancelled_outcome: The outcome for the calls that were queued and have not begun.
+            doubtful_outcome: The outcome for those that have begun and wait to begin again.
         """
-        waiting = sa.and_(CALLS.c.run == run, CALLS.c.begun.is_(None), CALLS.c.ended.is_(None))
+        waiting = sa.update(CALLS).where(CALLS.c.run == run, IS_WAITING)
         now = self._database.now
 
         def cancelled(connection: sa.Connection) -> bool:
             is_running = sa.and_(RUNS.c.id == run, RUNS.c.status == "running")
             if not connection.execute(sa.update(RUNS).where(is_running).values(status="cancelled", ended=now)).rowcount:
                 return False
-            ended = {"ended": now, "code": "plan.cancelled", "outcome": outcome}
-            connection.execute(sa.update(CALLS).where(waiting).values(**ended))
+            ended = {"ended": now, "code": "plan.cancelled", "outcome": cancelled_outcome}
+            connection.execute(waiting.where(CALLS.c.begun.is_(None)).values(**ended))
+            ended = {"ended": now, "code": "plan.in_doubt", "outcome": doubtful_outcome}
+            connection.execute(waiting.where(CALLS.c.begun.is_not(None)).values(**ended))
             return True
 
-        return self._database.transaction(cancelled)
+        is_cancelled = self._database.transaction(cancelled)
+        self._database.wakeup.ring("ended")
+        return is_cancelled
 
 
 def _status(connection: sa.Connection, run: str) -> str | None:

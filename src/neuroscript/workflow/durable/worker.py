@@ -1,7 +1,8 @@
-"""A worker: a process that takes calls from the queue of a database and makes them, under its own policy and limits.
+"""A worker: it claims calls from the queue of a database and makes them, under its own policy and limits.
 
 It sends heartbeats and takes over the calls of dead workers. A worker that was itself declared dead begins no more
-calls, because others have taken over its calls by then.
+calls, because others have taken over its calls by then. It claims only calls of tools that it has, in the version that
+the run was checked with, and makes a call that may have killed a worker alone.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from threading import Event, Lock, Semaphore
+from contextlib import suppress
+from threading import Event, Lock, Thread
 from typing import Final, Self
 
 from neuroscript.calls.drivers import drive
@@ -21,36 +23,44 @@ from neuroscript.errors import CallError, CallTimeout, PolicyError, SpecError
 from neuroscript.flow.labels import Labels
 from neuroscript.flow.state import CallLabels
 from neuroscript.state.heartbeat import DEFAULT_LEASE_SECONDS, Heartbeat, parse_lease
-from neuroscript.workflow.durable.calls import Calls, StartedCall, WorkerFenced
+from neuroscript.workflow.durable.calls import Calls, StartedCall, WaitingCalls, WorkerFenced
 from neuroscript.workflow.durable.database import Database
 from neuroscript.workflow.durable.encoding import NotStorable
 from neuroscript.workflow.durable.labels import labelled_text
 from neuroscript.workflow.durable.outcomes import failure
-from neuroscript.workflow.durable.queue import QUEUE_POLL_SECONDS, Queue
+from neuroscript.workflow.durable.takeover import take_over
+from neuroscript.workflow.durable.tool_digests import ToolDigests, ToolVersion
+from neuroscript.workflow.durable.wakeup import FALLBACK_SECONDS, Bell
 from neuroscript.workflow.durable.worker_registry import Workers
 from neuroscript.workflow.plan.parameters import SESSION
 from neuroscript.workflow.scheduler import POLL_SECONDS
 
+DEFAULT_CONCURRENT_CALLS: Final = 16
+
 MAX_CONCURRENT_CALLS: Final = 1_000
 """Maximum number of calls that a worker makes at once."""
 
+STOP_CHECK_SECONDS: Final = 0.1
+"""Seconds between two checks whether the running calls of a worker that stops have ended."""
+
 
 class Worker:
-    """Makes the calls of a database while it is open. A process can have one worker.
+    """Makes the calls of a database while it is open.
 
     Args:
         session: An engine, or one of its sessions, whose policy and limits apply.
         url: The address of the database, as for `Database`.
-        parallel: How many calls each worker of the database makes at once; the number is stored there. A concurrency
-            limit of the session may lower it for this worker.
+        parallel: How many calls it makes at once, by default 16. A concurrency limit of the session may lower it.
         lease: Seconds without a heartbeat after which this worker is considered dead.
+        connections: The maximum number of connections that this process has to the database, by default 10. All
+            workers and runs of a process share them.
 
     Attributes:
         id: The id of the worker in the database.
         is_lost: Whether it was declared dead and makes no further calls.
 
     Raises:
-        SpecError: If the database cannot be used, a number is invalid, or this process is already a worker.
+        SpecError: If the database cannot be used, or a number is invalid.
     """
 
     def __init__(
@@ -60,6 +70,7 @@ class Worker:
         *,
         parallel: int | None = None,
         lease: float = DEFAULT_LEASE_SECONDS,
+        connections: int | None = None,
     ) -> None:
         require("Worker", session=(session, SESSION), url=(url, optional(STRING)))
         if parallel is not None and (type(parallel) is not int or not 1 <= parallel <= MAX_CONCURRENT_CALLS):
@@ -68,17 +79,21 @@ class Worker:
         self.is_lost = False
         self._session = session
         self._lease = parse_lease(lease)
-        self._database = Database(url)
+        self._database = Database(url, connections=connections)
         self._calls = Calls(self._database)
         self._workers = Workers(self._database)
-        self._queue = Queue(self._database, parallel)
+        self._tools = ToolDigests(session)
+        self._lacking: set[ToolVersion] = set()
         self._heartbeat = Heartbeat("worker", self._beat, self._lose, self._lease)
-        self._listens = Event()
+        self._bell = Bell()
+        self._claimer = Thread(target=self._claim_until_stopped, name="neuroscript-claims", daemon=True)
+        self._stops = Event()
         self._ended = Event()
         self._is_over = Event()
         self._lock = Lock()
-        self._slots = Semaphore(session.policy.least("concurrency", MAX_CONCURRENT_CALLS))
+        self._slots = session.policy.least("concurrency", parallel or DEFAULT_CONCURRENT_CALLS)
         self._making = 0
+        self._makes_suspect = False
         self._idle = Event()
         self._idle.set()
         self._lost: Callable[[], object] = self._ended.set
@@ -87,29 +102,23 @@ class Worker:
         """Start to make calls."""
         self._workers.join(self.id, self._lease)
         self._heartbeat.__enter__()
-        try:
-            self._queue.listen(self.id, self._make)
-        except BaseException:
-            self._heartbeat.__exit__()
-            self._let_go()
-            raise
-        self._listens.set()
+        self._database.wakeup.subscribe("queued", self._bell.ring)
+        self._bell.ring()
+        self._claimer.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         """Stop taking calls and let running ones end; calls of a worker that was declared dead are abandoned."""
-        self._listens.clear()
-        self._queue.hush()
-        while not self._idle.wait(QUEUE_POLL_SECONDS) and not self.is_lost:
+        self._stops.set()
+        self._bell.ring()
+        self._claimer.join()
+        self._database.wakeup.unsubscribe("queued", self._bell.ring)
+        while not self._idle.wait(STOP_CHECK_SECONDS) and not self.is_lost:
             pass
         self._idle.wait(GRACE_SECONDS)
         self._is_over.set()
         self._heartbeat.__exit__()
-        self._let_go()
-
-    def _let_go(self) -> None:
         self._workers.leave(self.id)
-        self._queue.close()
         self._database.close()
 
     def on_lost(self, tell: Callable[[], object]) -> None:
@@ -127,35 +136,84 @@ class Worker:
     def _beat(self) -> bool:
         if not self._workers.beat(self.id):
             return False
-        if self._listens.is_set():
-            self._queue.put_back(self._workers.alive)
+        if not self._stops.is_set() and self._workers.alive():
+            take_over(self._database)
         return True
 
     def _lose(self) -> None:
         self.is_lost = True
+        self._stops.set()
+        self._bell.ring()
         self._ended.set()
         self._lost()
 
     # Calls
 
-    def _make(self, id: str) -> None:
-        """Make one call of the queue; return only if that call need not be made again."""
+    def _claim_until_stopped(self) -> None:
+        while not self._stops.is_set():
+            self._bell.wait(FALLBACK_SECONDS)
+            try:
+                while self._claim():
+                    pass
+            except WorkerFenced:
+                self._lose()
+            except CallError as error:
+                if error.retry == "never":  # the database is gone
+                    self._lose()
+            except SpecError:
+                self._lose()
+            except BaseException:
+                self._lose()  # a worker that claims nothing must not count as alive
+                raise
+
+    def _claim(self) -> bool:
+        """Claim waiting calls and start them; return whether more may be claimed now."""
         with self._lock:
-            self._making += 1
-            self._idle.clear()
+            slots = 0 if self._makes_suspect or self._stops.is_set() else self._slots - self._making
+            is_idle = not self._making
+        if slots <= 0:
+            return False
+        waiting = self._calls.waiting(self._stops.is_set)
+        mine = [each for each in waiting if self._tools.has(each.version)]
+        self._report_lacking({each.version for each in waiting} - {each.version for each in mine})
+        suspects = [each for each in mine if each.are_suspects]
+        if suspects and not is_idle:
+            return False  # let the running calls end, so that the suspect can run alone
+        calls = self._started(suspects, 1)
+        if not calls:
+            others = [each for each in mine if not each.are_suspects]
+            calls = self._started(others, slots)
+        return bool(calls)
+
+    def _started(self, which: list[WaitingCalls], limit: int) -> list[StartedCall]:
+        """Claim calls and make each on a thread of its own."""
+        calls = self._calls.claim(self.id, which, limit, self._stops.is_set) if which else []
+        with self._lock:
+            self._making += len(calls)
+            self._makes_suspect = any(call.is_suspect for call in calls)
+            if calls:
+                self._idle.clear()
+        for call in calls:
+            Thread(target=self._make, args=(call,), name="neuroscript-call", daemon=True).start()
+        return calls
+
+    def _report_lacking(self, lacking: set[ToolVersion]) -> None:
+        if lacking != self._lacking:
+            self._workers.lack(self.id, lacking)
+            self._lacking = lacking
+
+    def _make(self, call: StartedCall) -> None:
+        """Make a call and record its outcome; without a database, others take it over."""
         try:
-            with self._slots:  # wait for a slot instead of exceeding a limit
-                call = self._calls.begin(id, self.id, self._is_over.is_set)
-                if call is not None:
-                    self._end(call, *self._outcome_of(call))
-        except WorkerFenced:
-            self._lose()
-        else:
-            return
+            with suppress(CallError):
+                self._end(call, *self._outcome_of(call))
         finally:
-            self._leave()
-        self._is_over.wait()  # a return or an exception means done to DBOS, and another worker must make this call
-        raise WorkerFenced(self.id)
+            with self._lock:
+                self._making -= 1
+                self._makes_suspect = False
+                if not self._making:
+                    self._idle.set()
+            self._bell.ring()
 
     def _end(self, call: StartedCall, code: str, outcome: str) -> None:
         """Record the outcome of a call, or an error if the database does not accept it."""
@@ -167,12 +225,6 @@ class Worker:
             text = f"its result cannot be stored ({type_name(fault)})"
             error = CallError(text, tool=call.tool, code="plan.not_storable")
             self._calls.end(call, error.code, failure(error), self._is_over.is_set)
-
-    def _leave(self) -> None:
-        with self._lock:
-            self._making -= 1
-            if not self._making:
-                self._idle.set()
 
     def _outcome_of(self, call: StartedCall) -> tuple[str, str]:
         """Make a call in the session, and return the code and the text of its outcome."""

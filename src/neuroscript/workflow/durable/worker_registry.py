@@ -1,12 +1,14 @@
-"""The workers of a database: which are alive, and which need a takeover."""
+"""The workers of a database: which are alive, and what they lack."""
 
 from __future__ import annotations
 
 import platform
+from collections.abc import Collection
 from contextlib import suppress
 
 from neuroscript.errors import CallError
 from neuroscript.workflow.durable.database import WORKERS, Database, once, sa
+from neuroscript.workflow.durable.tool_digests import ToolVersion, versions_text
 
 
 class Workers:
@@ -28,10 +30,12 @@ class Workers:
         """Record a heartbeat, and return whether the worker still counts as alive."""
         alive = sa.and_(WORKERS.c.id == worker, WORKERS.c.ended.is_(None))
         change = sa.update(WORKERS).where(alive).values(seen=self._database.now)
-        return self._database.transaction(lambda connection: connection.execute(change).rowcount == 1, once)
+        return self._database.transaction(
+            lambda connection: connection.execute(change).rowcount == 1, once, is_single=True
+        )
 
     def leave(self, worker: str) -> None:
-        """Record that a worker begins no more calls; its unfinished calls are taken over at once.
+        """Record that a worker begins no more calls; the next living worker takes over its unfinished calls.
 
         If the database is unreachable, the lease expires by itself.
         """
@@ -39,12 +43,22 @@ class Workers:
         with suppress(CallError):
             self._database.transaction(lambda connection: connection.execute(change), once)
 
+    def lack(self, worker: str, versions: Collection[ToolVersion]) -> None:
+        """Record for which waiting calls a worker does not have the tool."""
+        change = sa.update(WORKERS).where(WORKERS.c.id == worker).values(lacking=versions_text(versions))
+        self._database.transaction(lambda connection: connection.execute(change), once)
+
+    def lacking(self) -> list[str | None]:
+        """Return what each living worker does not have, as `lack` has stored it."""
+        is_alive = sa.and_(WORKERS.c.ended.is_(None), self._database.is_alive(WORKERS.c.seen, WORKERS.c.lease))
+        query = sa.select(WORKERS.c.lacking).where(is_alive)
+        return self._database.transaction(lambda connection: [*connection.execute(query).scalars()])
+
     def alive(self) -> set[str]:
         """Return the living workers, after marking those as ended whose lease has expired.
 
         A heartbeat and the beginning of a call update the same row. So either the process that takes over sees the
-        call, or the
-        worker begins no more calls.
+        call, or the worker begins no more calls.
         """
         now = self._database.now
         is_alive = self._database.is_alive(WORKERS.c.seen, WORKERS.c.lease)
