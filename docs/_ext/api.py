@@ -54,7 +54,7 @@ ABSENT: Final = ["crewai", "google.adk"]
 """Packages that need an environment of their own; Sphinx replaces them, so that their adapters can be described."""
 
 PAGES: Final[Mapping[str, tuple[str, str]]] = {
-    "engine": ("Engines and sessions", "engine discovery calls isolation"),
+    "engine": ("Engines and sessions", "engine discovery calls isolation state"),
     "tools": ("Tools, specs and types", "tools spec coercion"),
     "authority": ("Authority and approval", "policy approval config"),
     "runtime": ("Runtime, host and sandbox", "runtime sandbox _version"),
