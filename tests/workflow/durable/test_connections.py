@@ -94,6 +94,7 @@ def test_deleted_file_is_noticed(tmp_path: Path, replaced: bool) -> None:
         run_durably(engine, plan_from_data({"nodes": nodes}), url=f"sqlite:///{file}", lease=0.5)
 
     assert caught.value.code in ("plan.database", "plan.lease_lost")
+    assert caught.value.retry == "never"
     if caught.value.code == "plan.database":
         assert "the database file was deleted or replaced while it was in use" == str(caught.value)
 
