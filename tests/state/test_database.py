@@ -230,3 +230,29 @@ def test_an_engine_closes_only_the_state_that_it_opened(url: str) -> None:
     database = open_database(url)
     assert database.run("SELECT count(*) FROM neuroscript_processes WHERE ended IS NULL") == [(0,)]
     database.close()
+
+
+def test_a_child_process_does_not_wait_for_threads_of_its_parent(url: str) -> None:
+    """A thread that uses the database during the fork does not exist in the child."""
+    script = f"""
+import os, threading, time
+from neuroscript.state.database import open_database
+database = open_database({url!r}, timeout=5)
+entered, leave = threading.Event(), threading.Event()
+def use():
+    with database.transaction():
+        entered.set()
+        leave.wait()
+thread = threading.Thread(target=use)
+thread.start()
+entered.wait()
+pid = os.fork()
+if pid == 0:
+    database.run("SELECT 1")
+    os._exit(0)
+assert os.waitpid(pid, 0)[1] == 0
+leave.set()
+thread.join()
+database.close()
+"""
+    subprocess.run([sys.executable, "-W", "ignore", "-c", script], check=True)

@@ -15,6 +15,7 @@ from neuroscript.errors import SpecError
 from neuroscript.io.text import MAX_PATH_CHARS, one_line
 from neuroscript.state.address import Address
 from neuroscript.state.database import Row, Statements, StateUnavailable
+from neuroscript.state.forks import renew_lock
 
 try:
     import psycopg
@@ -42,6 +43,7 @@ class PostgresDatabase:
         self._timeout = timeout
         self._lock = threading.Lock()
         self._pid = 0
+        renew_lock(self)
         self._pool: ConnectionPool[_Connection] | None = None
         try:
             self._connect().close()  # unlike the pool, this says why it fails
@@ -161,6 +163,7 @@ def _check_socket(connection: _Connection) -> None:
     poll = select.poll()
     poll.register(connection.fileno(), select.POLLIN)
     if poll.poll(0):
+        connection.close()  # otherwise the pool offers it again
         raise psycopg.OperationalError("the server closed the connection")
 
 

@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import Final
 
 from neuroscript.state.database import Database, StateUnavailable
+from neuroscript.state.forks import renew_lock
 from neuroscript.state.heartbeat import DEFAULT_LEASE_SECONDS, MAX_LEASE_SECONDS, Heartbeat
 
 TABLES: Final = (
@@ -50,6 +51,7 @@ class Process:
         self._pid = 0
         self._heartbeat: Heartbeat | None = None
         self._tasks: list[Callable[[], object]] = []
+        renew_lock(self)
 
     @property
     def id(self) -> str:

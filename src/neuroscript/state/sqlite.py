@@ -14,6 +14,7 @@ from neuroscript.errors import SpecError
 from neuroscript.io.text import MAX_PATH_CHARS, one_line
 from neuroscript.state.address import Address
 from neuroscript.state.database import Row, Statements, StateUnavailable
+from neuroscript.state.forks import renew_lock
 
 MODE: Final = 0o600
 """The mode of new files: only the owner can read them."""
@@ -38,6 +39,7 @@ class SqliteDatabase:
         self._timeout = timeout
         self._lock = threading.Lock()
         self._pid = 0
+        renew_lock(self)
         self._connection: sqlite3.Connection | None = None
         self._inherited: sqlite3.Connection | None = None
         if sqlite3.sqlite_version_info < MIN_VERSION:
