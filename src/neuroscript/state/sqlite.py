@@ -39,7 +39,7 @@ class SqliteDatabase:
         self._timeout = timeout
         self._lock = threading.Lock()
         self._pid = 0
-        renew_lock(self)
+        renew_lock(self, waits=True)
         self._connection: sqlite3.Connection | None = None
         self._inherited: sqlite3.Connection | None = None
         if sqlite3.sqlite_version_info < MIN_VERSION:
